@@ -1,0 +1,87 @@
+# Everything a developer types. Needs make, git and Python 3.11 or newer with venv; the rest goes into .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8000
+TESTS ?=
+
+BIN := $(VENV)/bin
+MANAGE := $(BIN)/python manage.py
+# The site as a developer runs it. A DEBUG from outside wins.
+DEVELOP := DEBUG=$${DEBUG:-on} $(MANAGE)
+# What somebody has exported for the site (a key, a database) must not reach the tests: every variable that
+# .env.example names is taken away, and no .env file is read.
+SITE_VARIABLES := $(shell sed -nE 's/^\#? ?([A-Z][A-Z0-9_]*)=.*/\1/p' .env.example)
+CLEAN := env $(addprefix -u ,$(SITE_VARIABLES)) ENV_FILE=
+CHECK := $(CLEAN) SECRET_KEY=only-for-checks DATABASE_URL=sqlite://:memory:
+
+.DEFAULT_GOAL := help
+.PHONY: help run admin test lint format requirements system-packages
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make run            start the site on http://127.0.0.1:$(PORT) (PORT=8137 make run for another port)"
+	@echo "make admin          make an account that may use /admin/"
+	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it"
+	@echo "make lint           only the checks that start nothing"
+	@echo "make format         put the code into its standard form"
+	@echo "make requirements   resolve the pinned requirements again"
+
+run: $(VENV)/.site
+	@$(BIN)/python scripts/check_port.py $(PORT)
+	@echo "Bringing the database up to date"
+	@$(DEVELOP) migrate --verbosity 0
+	@if [ -d locale ]; then echo "Compiling translations"; $(BIN)/pybabel -q compile -d locale -D django; fi
+	@echo "Collecting static files"
+	@$(DEVELOP) collectstatic --noinput --verbosity 0
+	@echo "Starting the site; Ctrl-C ends it"
+	@$(DEVELOP) serve --port $(PORT)
+
+admin: $(VENV)/.site
+	@$(DEVELOP) migrate --verbosity 0
+	@$(DEVELOP) createsuperuser
+
+test: system-packages lint
+	@echo "Running the tests"
+	@$(CLEAN) $(BIN)/python -m pytest -q $(TESTS)
+
+lint: $(VENV)/.tests
+	@echo "Checking style (ruff)"
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@echo "Checking types (mypy)"
+	@$(CHECK) $(BIN)/mypy --no-error-summary .
+	@echo "Checking container files (hadolint, compose schema, yamllint)"
+	@$(BIN)/hadolint Dockerfile
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
+	@$(BIN)/yamllint --strict docker-compose.yml
+	@echo "Checking that no migration is missing"
+	@$(CHECK) $(MANAGE) makemigrations --check --dry-run --verbosity 0
+
+format: $(VENV)/.tests
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+system-packages:
+	@scripts/install-system-packages
+
+requirements: $(VENV)/.tests
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@scripts/lock-requirements $(BIN)/uv
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Chatsite needs Python 3.11 or newer; name one: make run PYTHON=python3.12" >&2; exit 1; }
+	@echo "Making the virtual environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# The stamps keep the second start fast: pip runs only after the pinned versions have changed.
+$(VENV)/.site: requirements.txt | $(VENV)/bin/python
+	@echo "Installing the site's Python packages"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.tests: requirements-dev.txt $(VENV)/.site
+	@echo "Installing the tests' Python packages"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
