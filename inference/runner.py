@@ -1,0 +1,176 @@
+"""Runs one inference in its owner: reads the engine into the buffer and ends at once when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from inference.engine import Chunk, Completion, Engine, EngineError, ErrorCode, Part, Usage
+from inference.journal import Ending, Progress, Result, Status
+from inference.reply import Reply
+from inference.stop import StopSignal, StopSignalHolder
+from inference.text import ChunkCleaner
+
+logger = logging.getLogger(__name__)
+
+CANCEL_AGAIN_SECONDS = 0.25
+"""A cancel can be swallowed by what the engine awaits; it is repeated until the generation has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One inference to run. `topic` is the channel-layer group that is told of it; `kept` is what a continue keeps."""
+
+    inference_id: UUID
+    message_id: UUID
+    topic: str
+    completion: Completion
+    kept: str = ""
+
+
+class Runner:
+    """The owner's side of one inference. `generate()` runs once; `stop` and `interrupt` may come at any moment."""
+
+    def __init__(self, job: Job, *, engine: Engine, signals: StopSignalHolder) -> None:
+        self.job = job
+        self.reply = Reply(job.inference_id, runs=[(Part.CONTENT, job.kept)])
+        self.ended: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
+        """Set by the worker after the commit; None when the rows are gone."""
+        self._engine = engine
+        self._signals = signals
+        self._cleaners = {part: ChunkCleaner() for part in Part}
+        self._started_at = time.monotonic()
+        self._first_chunk_seconds: float | None = None
+        self._chunk_count = 0
+        self._finish_reason: str | None = None
+        self._usage: Usage | None = None
+        self._error: EngineError | None = None
+        self._stop: StopSignal | None = None
+        self._is_interrupted = False
+        self._generation: asyncio.Task[None] | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stop is not None
+
+    def stop(self, signal: StopSignal) -> bool:
+        """Note a stop, show nothing beyond it, and cancel whatever is awaited. False when it is not meant for this job.
+
+        The first stop counts. A stop that comes while the ending is being saved still counts if the rows say so.
+        """
+        if signal.topic != self.job.topic:
+            return False
+        if self._stop is None:
+            self._stop = replace(signal, position=self._clamp(signal.position))
+            self.reply.freeze(self._clamp(signal.position))
+            self._cancel()
+        return True
+
+    def interrupt(self) -> None:
+        """End now with what there is: this worker shuts down, or the rows have ended without it."""
+        self._is_interrupted = True
+        self._cancel()
+
+    async def generate(self) -> None:
+        """Fill the buffer until the engine ends or is cut short. Raises only CancelledError, when itself cancelled."""
+        if self._is_cut_short:
+            return
+        self._generation = asyncio.create_task(self._read(), name=f"generate {self.job.inference_id}")
+        try:
+            # Not awaited directly: a generation that is cancelled before its first step must not end this task too.
+            await asyncio.wait({self._generation})
+        finally:
+            self._cancel()
+        self._note_failure(self._generation)
+
+    def end(self, ending: Ending | None) -> None:
+        """The rows have ended; None when they are gone."""
+        if ending is not None:
+            self.reply.end(ending)
+        self.ended.set_result(ending)
+
+    def progress(self) -> Progress:
+        """What a checkpoint saves: all that was generated, since the rows may know of an earlier or later stop."""
+        end = self.reply.generated_position
+        return Progress(
+            inference_id=self.job.inference_id,
+            runs=self.reply.runs(0, end),
+            position=end,
+            chunk_count=self._chunk_count,
+            first_chunk_seconds=self._first_chunk_seconds,
+        )
+
+    def result(self) -> Result:
+        """How this inference ends, as far as its owner knows now."""
+        error = self._error
+        return Result(
+            progress=self.progress(),
+            status=self._status,
+            finish_reason=self._finish_reason if self._status is Status.COMPLETED else None,
+            error_code=error.code if error and self._status is Status.FAILED else None,
+            usage=self._usage,
+            stop=self._stop,
+            floor=len(self.job.kept),
+        )
+
+    @property
+    def _is_cut_short(self) -> bool:
+        return self._stop is not None or self._is_interrupted
+
+    @property
+    def _status(self) -> Status:
+        if self._stop is not None:
+            return Status.STOPPED
+        if self._error is not None:
+            return Status.FAILED
+        if self._finish_reason is None:
+            return Status.INTERRUPTED
+        return Status.COMPLETED
+
+    async def _read(self) -> None:
+        async with aclosing(self._engine.stream(self.job.completion)) as chunks:
+            async for chunk in chunks:
+                # A swallowed cancel ends here: the note and the signal are looked up after every await.
+                if self._is_cut_short or self._has_signal():
+                    return
+                self._take(chunk)
+        for part, cleaner in self._cleaners.items():
+            self.reply.append(part, cleaner.flush())
+
+    def _has_signal(self) -> bool:
+        signal = self._signals.get(self.job.inference_id)
+        return signal is not None and self.stop(signal)
+
+    def _take(self, chunk: Chunk) -> None:
+        if chunk.text:
+            self._chunk_count += 1
+            if self._first_chunk_seconds is None:
+                self._first_chunk_seconds = time.monotonic() - self._started_at
+            self.reply.append(chunk.part, self._cleaners[chunk.part].feed(chunk.text))
+        self._finish_reason = chunk.finish_reason or self._finish_reason
+        self._usage = chunk.usage or self._usage
+
+    def _note_failure(self, generation: asyncio.Task[None]) -> None:
+        if generation.cancelled() or generation.exception() is None:
+            return
+        error = generation.exception()
+        if isinstance(error, EngineError):
+            logger.warning("inference %s failed: %s: %s", self.job.inference_id, error.code, error)
+            self._error = error
+        else:
+            logger.error("inference %s failed", self.job.inference_id, exc_info=error)
+            self._error = EngineError(ErrorCode.INTERNAL, repr(error))
+
+    def _cancel(self) -> None:
+        if self._generation is None or self._generation.done():
+            return
+        self._generation.cancel()
+        asyncio.get_running_loop().call_later(CANCEL_AGAIN_SECONDS, self._cancel)
+
+    def _clamp(self, position: int | None) -> int:
+        end = self.reply.generated_position
+        return end if position is None else max(len(self.job.kept), min(position, end))

@@ -1,0 +1,244 @@
+"""This worker: the inferences it owns, the stops it hears, the replies it follows, and its shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from inference.bus import WORKERS, Bus, Event
+from inference.engine import Engine
+from inference.events import end_event, ending_of, signal_of, stop_event
+from inference.follow import Lease, Mirrors
+from inference.journal import Ending, Journal, JournalError
+from inference.pulse import Pulse
+from inference.reply import Reply
+from inference.runner import Job, Runner
+from inference.stop import StopSignal, StopSignalHolder
+
+logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 2.0
+"""How long a stop waits for the owner (DESIGN section 5, step 3)."""
+ACKNOWLEDGE_SECONDS = 1.5
+"""How long the owner waits for its commit before it acknowledges a stop that is not yet saved."""
+SAVE_RETRY_SECONDS = 0.5
+SAVE_ON_EXIT_SECONDS = 10.0
+"""How long the last saves of a shutdown may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a stop: whether the owner has heard of it, and how the inference ended if that is saved."""
+
+    is_heard: bool
+    ending: Ending | None = None
+
+
+class Worker:
+    """Owns inferences from `start` to their saved end. `run()` returns after `close`, when all it started has ended."""
+
+    def __init__(self, *, engine: Engine, journal: Journal, bus: Bus) -> None:
+        self.worker_id = uuid4()
+        self.is_draining = False
+        self.signals = StopSignalHolder()
+        self._engine = engine
+        self._journal = journal
+        self._bus = bus
+        self._live: dict[UUID, Runner] = {}
+        self._leases: dict[UUID, Lease] = {}
+        self._waiters: dict[UUID, set[asyncio.Future[Answer]]] = defaultdict(set)
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._mirrors = Mirrors(bus=bus, journal=journal, spawn=self.spawn)
+        self._pulse = Pulse(self.worker_id, live=self._live, journal=journal, on_reaped=self.announce)
+        bus.on("stop", self._hear_stop)
+        bus.on("stopped", self._hear_answer)
+        bus.on("follow", self._hear_follow)
+        bus.on_renewed.append(self._pulse.beat)
+
+    async def run(self) -> None:
+        """Beat and listen until cancelled; then end what is still live and save it."""
+        services = [self.spawn(self._bus.run()), *(self.spawn(loop) for loop in self._pulse.loops())]
+        try:
+            await asyncio.gather(*services)
+        finally:
+            self.is_draining = True
+            self._interrupt_all()
+            await self._wait_for_saves(SAVE_ON_EXIT_SECONDS)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+        """Run something that must outlive whoever asked for it; this worker owns the task and logs its failure."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    @property
+    def live_count(self) -> int:
+        return len(self._live)
+
+    def start(self, job: Job) -> Reply:
+        """Begin an inference whose rows are written; this worker owns it from now on."""
+        runner = Runner(job, engine=self._engine, signals=self.signals)
+        self._live[job.inference_id] = runner
+        # The stop may have been faster than the rows.
+        signal = self.signals.get(job.inference_id)
+        if signal is not None:
+            runner.stop(signal)
+        self.spawn(self._own(runner))
+        return runner.reply
+
+    async def stop(self, signal: StopSignal) -> Answer:
+        """Stop an inference wherever it runs, and wait for a while for its saved end."""
+        runner = self._live.get(signal.inference_id)
+        if runner is not None:
+            is_heard = runner.stop(self.signals.put(signal))
+            return await self._saved(runner, ANSWER_SECONDS) if is_heard else Answer(is_heard=False)
+        return await self._ask_owner(signal)
+
+    def find(self, inference_id: UUID) -> Reply | None:
+        """The reply as this process holds it, owned or mirrored."""
+        runner = self._live.get(inference_id)
+        return runner.reply if runner else self._mirrors.get(inference_id)
+
+    def is_stopping(self, inference_id: UUID) -> bool:
+        """Whether this worker knows that a stop is on its way to this inference."""
+        runner = self._live.get(inference_id)
+        return runner.is_stopped if runner else self.signals.get(inference_id) is not None
+
+    async def watch(self, inference_id: UUID) -> Reply | None:
+        """The reply, from this process, from its owner's, or from its row; None when there is no such inference.
+
+        The caller must become a reader before its next await, or a mirror may end at once. Raises JournalError.
+        """
+        reply = self.find(inference_id)
+        if reply is not None:
+            return reply
+        record = await self._journal.read(inference_id)
+        if record is None:
+            return None
+        if record.ending is None:
+            return self.find(inference_id) or self._mirrors.add(record)
+        reply = Reply(inference_id, runs=record.runs)
+        reply.end(record.ending)
+        return reply
+
+    async def announce(self, ending: Ending) -> None:
+        """Tell everybody who shows an inference how it ended."""
+        await self._bus.publish(ending.topic, end_event(ending))
+
+    def hear_end(self, ending: Ending) -> None:
+        """An inference has ended somewhere: its mirror here ends, and whoever waits for its stop is answered."""
+        self._mirrors.end(ending)
+        self._answer(ending.inference_id, Answer(is_heard=True, ending=ending))
+
+    async def drain(self, seconds: float) -> None:
+        """Take nothing new, let replies end for so long, then end what is left as interrupted. May be called twice."""
+        self.is_draining = True
+        await self._wait_for_saves(seconds)
+        self._interrupt_all()
+        await self._wait_for_saves(SAVE_ON_EXIT_SECONDS)
+
+    async def _own(self, runner: Runner) -> None:
+        inference_id, ending = runner.job.inference_id, None
+        try:
+            await runner.generate()
+            ending = await self._save(runner)
+        finally:
+            del self._live[inference_id]
+            self.signals.discard(inference_id)
+            runner.end(ending)
+        if ending is not None:
+            await self._tell(ending)
+
+    async def _save(self, runner: Runner) -> Ending | None:
+        while True:
+            try:
+                return await self._journal.finish(runner.result())
+            except JournalError as error:
+                logger.warning("inference %s is not saved yet: %s", runner.job.inference_id, error)
+                await asyncio.sleep(SAVE_RETRY_SECONDS)
+
+    async def _tell(self, ending: Ending) -> None:
+        lease = self._leases.get(ending.inference_id)
+        if lease is not None:
+            await lease.publish()
+        await self.announce(ending)
+
+    async def _saved(self, runner: Runner, seconds: float) -> Answer:
+        done, _ = await asyncio.wait({runner.ended}, timeout=seconds)
+        return Answer(is_heard=True, ending=runner.ended.result() if done else None)
+
+    async def _ask_owner(self, signal: StopSignal) -> Answer:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiters[signal.inference_id].add(answer)
+        try:
+            if not await self._bus.publish(WORKERS, stop_event(signal, reply_to=self._bus.address)):
+                return Answer(is_heard=False)
+            done, _ = await asyncio.wait({answer}, timeout=ANSWER_SECONDS)
+            return answer.result() if done else Answer(is_heard=False)
+        finally:
+            self._waiters[signal.inference_id].discard(answer)
+            if not self._waiters[signal.inference_id]:
+                del self._waiters[signal.inference_id]
+
+    def _answer(self, inference_id: UUID, answer: Answer) -> None:
+        for waiter in self._waiters.get(inference_id, ()):
+            if not waiter.done():
+                waiter.set_result(answer)
+
+    def _hear_stop(self, event: Event) -> None:
+        signal = self.signals.put(signal_of(event))
+        runner = self._live.get(signal.inference_id)
+        if runner is not None and runner.stop(signal):
+            self.spawn(self._acknowledge(runner, event["reply_to"]))
+
+    async def _acknowledge(self, runner: Runner, reply_to: str) -> None:
+        answer = await self._saved(runner, ACKNOWLEDGE_SECONDS)
+        event: Event = {"type": "stopped", "inference_id": str(runner.job.inference_id), "ending": None}
+        if answer.ending is not None:
+            event["ending"] = end_event(answer.ending)
+        await self._bus.send(reply_to, event)
+
+    def _hear_answer(self, event: Event) -> None:
+        ending = ending_of(event["ending"]) if event["ending"] else None
+        self._answer(UUID(event["inference_id"]), Answer(is_heard=True, ending=ending))
+
+    def _hear_follow(self, event: Event) -> None:
+        runner = self._live.get(UUID(event["inference_id"]))
+        if runner is not None and event["reply_to"]:
+            self.spawn(self._lend(runner, event["position"], event["reply_to"]))
+
+    async def _lend(self, runner: Runner, position: int, reply_to: str) -> None:
+        inference_id = runner.job.inference_id
+        lease = self._leases.get(inference_id)
+        if lease is not None:
+            await lease.answer(position, reply_to)
+            return
+        lease = self._leases[inference_id] = Lease(runner.reply, self._bus)
+        try:
+            await lease.answer(position, reply_to)
+            await lease.run()
+        finally:
+            del self._leases[inference_id]
+
+    def _interrupt_all(self) -> None:
+        for runner in self._live.values():
+            runner.interrupt()
+
+    async def _wait_for_saves(self, seconds: float) -> None:
+        pending: Sequence[asyncio.Future[Ending | None]] = [runner.ended for runner in self._live.values()]
+        if pending:
+            await asyncio.wait(pending, timeout=seconds)
+
+    def _forget(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("task %s failed", task.get_name(), exc_info=task.exception())
