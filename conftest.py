@@ -1,0 +1,38 @@
+"""Fixtures that tests of several packages use. The servers themselves are in testing/."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from testing.services import PostgresServer, RedisServer, the_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> PostgresServer:
+    """The session's PostgreSQL. A test that stops or pauses one makes its own: `with PostgresServer() as …`."""
+    return the_postgres()
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A migrated, empty database of its own for a test with real server processes."""
+    name = f"site_{uuid.uuid4().hex}"
+    yield postgres_server.create_database(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def session_redis() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server(session_redis: RedisServer) -> RedisServer:
+    """An empty Redis with its counters at zero. A test that stops or pauses one makes its own."""
+    session_redis.flush()
+    session_redis.reset_stats()
+    return session_redis
