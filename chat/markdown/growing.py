@@ -8,9 +8,9 @@ from chat.markdown.highlight import LIVE_COLOUR_CHARACTERS
 
 
 class Patch(NamedTuple):
-    """Block `index` becomes the first `keep` UTF-16 code units of its HTML (what a browser counts) and `tail`."""
+    """Block number `block` becomes the first `keep` UTF-16 code units of its HTML (what a browser counts) and `tail`."""
 
-    index: int
+    block: int
     keep: int
     tail: str
     is_closed: bool

@@ -37,7 +37,7 @@ EXAMPLES = [
     "2 * 3 * 4 and a*b*c and 2**3 ~~gone~~ ~x~\n",
     "\n\n\nlate start\n\n\n\n42\n",
 ]
-MARKS = "- ¦* ¦1. ¦> ¦# ¦```¦```py\n¦~~~¦`¦**¦*¦~~¦[x]¦[x]: http://e.example\n¦](¦http://a.example¦)¦![¦<div>¦---\n¦=¦- [ ] "
+MARKS = "- ¦* ¦1. ¦> ¦# ¦```¦```py\n¦~~~¦`¦**¦*¦~~¦[x]¦[x]: http://e\n¦](¦http://a.example¦)¦![¦<div>¦---\n¦=¦- [ ] "
 TABLE = "¦|¦| a | b |\n¦|--|--|\n"
 WORDS = '¦a¦word ¦가¦**"강조"**는¦😀¦\\¦&amp;¦\n¦\n\n¦\r\n¦\r¦    ¦\t¦\u2028¦\x00'
 PIECES = st.sampled_from((MARKS + TABLE + WORDS).split("¦"))
@@ -85,10 +85,10 @@ def test_a_closed_block_never_changes_again(text: str) -> None:
     renderer, closed = BlockRenderer(), set()
     for character in text:
         for patch in renderer.feed(character):
-            assert patch.index not in closed
-            closed |= {patch.index} if patch.is_closed else set()
+            assert patch.block not in closed
+            closed |= {patch.block} if patch.is_closed else set()
     patches, _ = renderer.finish(text)
-    assert not [patch for patch in patches if patch.index in closed]
+    assert not [patch for patch in patches if patch.block in closed]
 
 
 @given(text=TEXTS, size=st.integers(1, 9), cut=st.integers(0, 200))
