@@ -9,6 +9,8 @@ import re
 
 import comrak
 import nh3
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from chat.markdown.highlight import COLOUR_CHARACTERS, dress_code
 
@@ -62,7 +64,7 @@ _NESTING = re.compile(r"<(/)?(?:blockquote|del|em|ol|strong|ul)\b")
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
 
 
-def render(text: str) -> list[str]:
+def render(text: str) -> list[SafeString]:
     """The sanitized HTML of a finished text, one string per top-level block."""
     sources = split(text)
     definitions = link_definitions(sources)
@@ -101,19 +103,19 @@ def join_definitions(known: str, more: str) -> str:
     return f"{known.rstrip()}\n{more.rstrip()}\n\n".lstrip("\n")
 
 
-def render_block(source: str, definitions: str, *, colour_characters: int = COLOUR_CHARACTERS) -> str:
+def render_block(source: str, definitions: str, *, colour_characters: int = COLOUR_CHARACTERS) -> SafeString:
     """Sanitized HTML of one block; code longer than `colour_characters` stays without colours."""
     text = definitions + source if "[" in source else source
     page = comrak.markdown_to_html(text, extension_options=_EXTENSIONS, render_options=_OPTIONS)
     if _is_too_deep(page):
-        return f"<p>{html.escape(source)}</p>"
+        return format_html("<p>{}</p>", source)
     if "<pre>" in page:
         page = dress_code(page, colour_characters=colour_characters)
     if "<table>" in page:
         page = page.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
     if "<img" in page:
         page = _IMAGE.sub(_link_to_image, page)
-    return _CLEANER.clean(page)
+    return mark_safe(_CLEANER.clean(page))  # noqa: S308 - sanitized
 
 
 def decided_end(text: str) -> int:

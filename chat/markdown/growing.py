@@ -2,13 +2,15 @@
 
 from typing import NamedTuple
 
+from django.utils.safestring import SafeString, mark_safe
+
 from chat.markdown.blocks import decided_end, join_definitions, link_definitions, render_block, split
 from chat.markdown.healing import heal
 from chat.markdown.highlight import LIVE_COLOUR_CHARACTERS
 
 
 class Patch(NamedTuple):
-    """Block number `block` becomes the first `keep` UTF-16 code units of its HTML (what a browser counts) and `tail`."""
+    """Block number `block` becomes the first `keep` UTF-16 code units of its HTML, as a browser counts, and `tail`."""
 
     block: int
     keep: int
@@ -86,9 +88,9 @@ class BlockRenderer:
         return _difference(index, shown, page, is_closed=True)
 
 
-def render_partial(text: str) -> list[str]:
+def render_partial(text: str) -> list[SafeString]:
     """What a viewer of the growing reply sees at `text`: the blocks, the open one healed."""
-    return [patch.tail for patch in BlockRenderer().feed(text)]
+    return [mark_safe(patch.tail) for patch in BlockRenderer().feed(text)]  # noqa: S308 - sanitized
 
 
 def _digest(source: str, definitions: str) -> int:
