@@ -9,6 +9,8 @@ import pytest
 
 from testing.services import PostgresServer, RedisServer, the_postgres
 
+pytest_plugins = ["testing.model_server.fixture"]
+
 
 @pytest.fixture(scope="session")
 def postgres_server() -> PostgresServer:

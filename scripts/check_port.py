@@ -13,7 +13,8 @@ def main(port: str) -> None:
         try:
             probe.bind(("127.0.0.1", int(port)))
         except OSError:
-            sys.exit(f"Port {port} is in use. Choose another: PORT={int(port) + 137} make run")
+            other = int(port) + (137 if int(port) < 60_000 else -137)
+            sys.exit(f"Port {port} is in use. Choose another: PORT={other} make run")
 
 
 if __name__ == "__main__":

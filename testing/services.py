@@ -23,7 +23,7 @@ from psycopg import sql
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from testing.server_process import ServerProcess, kill_all
+from testing.server_process import ServerProcess, kill_all, work_folder
 
 PROJECT = Path(__file__).resolve().parent.parent
 TEMPLATE_DATABASE = "chatsite_template"
@@ -202,8 +202,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def site_environment(base: Mapping[str, str] | None = None, /, **variables: str) -> dict[str, str]:
     """The environment for a process of our site: nothing of ours from outside, only what `variables` says."""
-    environment = {name: value for name, value in (base or os.environ).items() if name not in site_variables()}
-    return environment | {"ENV_FILE": "", "SECRET_KEY": "secret-of-the-tests-" * 3} | variables
+    environment = {
+        name: value for name, value in (os.environ if base is None else base).items() if name not in site_variables()
+    }
+    ours = {"ENV_FILE": "", "SECRET_KEY": "secret-of-the-tests-" * 3, "DATA_DIR": str(work_folder() / "data")}
+    return environment | ours | variables
 
 
 def site_variables() -> frozenset[str]:
