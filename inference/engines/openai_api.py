@@ -64,11 +64,11 @@ class OpenAIEngine(Engine):
         self._idle_timeout_seconds = idle_timeout_seconds
         self._max_retries = max_retries
         self._asks_for_usage = True
-        self._closing = asyncio.Event()
+        self._waits: set[asyncio.Timeout] = set()
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or NO_KEY,
-            max_retries=0,  # its pauses don't end when the engine closes
+            max_retries=0,  # ours know the deadline, and which answers are worth it
             http_client=_http_client(connect_timeout_seconds, max_connections),
         )
         self._models = ModelList(self._client, models, cache_seconds=models_cache_seconds)
@@ -76,7 +76,9 @@ class OpenAIEngine(Engine):
     async def stream(self, completion: Completion) -> AsyncGenerator[Chunk, None]:
         deadline = asyncio.get_running_loop().time() + self._first_chunk_timeout_seconds
         async with self._open(completion, deadline) as response:
-            stream = OpenAIStream(response, deadline=deadline, idle_timeout_seconds=self._idle_timeout_seconds)
+            stream = OpenAIStream(
+                response, self._waits, deadline=deadline, idle_timeout_seconds=self._idle_timeout_seconds
+            )
             async with aclosing(stream.chunks()) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -85,7 +87,10 @@ class OpenAIEngine(Engine):
         return await self._models.names()
 
     async def aclose(self) -> None:
-        self._closing.set()
+        # The transport does not wake those who read from it when it closes.
+        for wait in self._waits:
+            if not wait.expired():
+                wait.reschedule(0)
         await self._client.close()
 
     @asynccontextmanager
@@ -93,10 +98,13 @@ class OpenAIEngine(Engine):
         """The answer once its head is there; closed at the end, and so is every one that didn't get that far."""
         async with AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout_at(deadline):
+                async with asyncio.timeout_at(deadline) as wait:
+                    self._waits.add(wait)
                     response = await self._request_with_retries(completion, stack)
-            except TimeoutError as error:
-                raise EngineError(ErrorCode.TIMEOUT, "no answer from the model server in time") from error
+            except TimeoutError:
+                raise EngineError(ErrorCode.TIMEOUT, "no answer from the model server in time") from None
+            finally:
+                self._waits.discard(wait)
             yield response
 
     async def _request_with_retries(self, completion: Completion, stack: AsyncExitStack) -> Response:
@@ -114,7 +122,7 @@ class OpenAIEngine(Engine):
                     # Without the cause: a traceback of the client shows the server's whole answer, prompt and all.
                     raise error_of_exception(error) from None
             retries += 1
-            await self._pause(pause_seconds)
+            await asyncio.sleep(pause_seconds)
 
     async def _request(self, completion: Completion, stack: AsyncExitStack, *, asks_for_usage: bool) -> Response:
         opened: list[httpx2.Response] = []
@@ -137,15 +145,6 @@ class OpenAIEngine(Engine):
             stream_options={"include_usage": True} if asks_for_usage else openai.omit,
             extra_headers={"Accept-Encoding": "identity"},  # a compressor would hold chunks back
         )
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait, but not for longer than the engine lives."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._closing.wait()
-        except TimeoutError:
-            return
-        raise EngineError(ErrorCode.MODEL_UNAVAILABLE, "the engine was closed during a retry pause")
 
 
 def _http_client(connect_timeout_seconds: float, max_connections: int) -> httpx2.AsyncClient:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -40,7 +40,7 @@ CODE_BY_WORD = {
 
 # What the client lets through: its own family, that of its HTTP layer, and that of the transport under it.
 TRANSPORT_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError)
-# And what a request that can't be sent raises: an engine already closed, a text that can't be encoded.
+# And what it raises in between: on an engine already closed, for a text that can't be encoded.
 REQUEST_ERRORS = (*TRANSPORT_ERRORS, ValueError, TypeError, RuntimeError)
 
 
@@ -60,7 +60,8 @@ def error_of_exception(error: Exception) -> EngineError:
     if not isinstance(error, TRANSPORT_ERRORS):
         return EngineError(ErrorCode.INTERNAL, f"the request could not be sent: {type(error).__name__}")
     code = ErrorCode.TIMEOUT if _is_timeout(error) else ErrorCode.MODEL_UNAVAILABLE
-    return EngineError(code, f"no answer from the model server: {_root_cause(error)!r}"[:MAX_DETAIL_CHARACTERS])
+    causes = " <- ".join(repr(cause) for cause in _chain(error))
+    return EngineError(code, f"no answer from the model server: {causes}"[:MAX_DETAIL_CHARACTERS])
 
 
 def is_worth_retrying(error: Exception) -> bool:
@@ -127,11 +128,11 @@ def _is_about_context(kind: str, message: str) -> bool:
 
 
 def _is_timeout(error: Exception) -> bool:
-    # The client calls every broken connection of this transport a time-out; what it was stands in the first cause.
-    return isinstance(_root_cause(error), TimeoutError)
+    # The client calls every broken connection of this transport a time-out; what it was stands in the causes.
+    return any(isinstance(cause, TimeoutError) for cause in _chain(error))
 
 
-def _root_cause(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
         error = error.__cause__
-    return error

@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from typing import Protocol, cast
 
 from inference.engine import Chunk, EngineError, ErrorCode
-from inference.engines.openai_errors import TRANSPORT_ERRORS
+from inference.engines.openai_errors import REQUEST_ERRORS
 from inference.engines.openai_payload import chunks_of, parse_payload
 from inference.engines.sse import MAX_EVENT_BYTES, EventSplitter
 
@@ -29,11 +29,15 @@ class Body(Protocol):
 class OpenAIStream:
     """One answer; `deadline` is the loop time by which its first chunk must have come.
 
+    `waits` holds this answer's wait while there is one, so that the engine can end it.
     Only events count against the clock: a server that sends nothing but keep-alive comments is as good as silent.
     """
 
-    def __init__(self, response: Body, *, deadline: float, idle_timeout_seconds: float) -> None:
+    def __init__(
+        self, response: Body, waits: set[asyncio.Timeout], *, deadline: float, idle_timeout_seconds: float
+    ) -> None:
         self._response = response
+        self._waits = waits
         self._deadline = deadline
         self._idle_timeout_seconds = idle_timeout_seconds
         self._splitter = EventSplitter()
@@ -86,13 +90,17 @@ class OpenAIStream:
     async def _read(self, reader: AsyncIterator[bytes]) -> bytes | None:
         """What the network has; None at the end of the body."""
         try:
-            async with asyncio.timeout_at(self._deadline):
-                return await anext(reader)
+            async with asyncio.timeout_at(self._deadline) as wait:
+                self._waits.add(wait)
+                try:
+                    return await anext(reader)
+                finally:
+                    self._waits.discard(wait)
         except StopAsyncIteration:
             return None
         except TimeoutError as error:
             raise EngineError(ErrorCode.TIMEOUT, "the model server has stopped sending") from error
-        except TRANSPORT_ERRORS as error:
+        except REQUEST_ERRORS as error:
             raise EngineError(ErrorCode.CUT_OFF, f"the answer broke off: {error!r}") from error
 
     def _take(self, payload: bytes) -> Iterator[Chunk]:
@@ -116,7 +124,7 @@ class OpenAIStream:
             raise EngineError(ErrorCode.CUT_OFF, "the answer ended without finish_reason and [DONE]")
 
     async def _drain(self, reader: AsyncIterator[bytes]) -> None:
-        with suppress(TimeoutError, *TRANSPORT_ERRORS):
+        with suppress(*REQUEST_ERRORS):
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in reader:
                     pass

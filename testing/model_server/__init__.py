@@ -4,6 +4,7 @@ Tests use `ModelServer` (the fixture `model_server`); `python -m testing.model_s
 """
 
 from testing.model_server.client import ModelServer
+from testing.model_server.journal import Record, State
 from testing.model_server.script import Script, Step
 
-__all__ = ["ModelServer", "Script", "Step"]
+__all__ = ["ModelServer", "Record", "Script", "State", "Step"]

@@ -25,6 +25,7 @@ class Request:
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    client_port: int
 
 
 class Connection(asyncio.Protocol):
@@ -83,7 +84,7 @@ class Connection(asyncio.Protocol):
     def _take_next(self) -> None:
         if self._task is not None:
             return
-        request = _parse(self._input)
+        request = _parse(self._input, self._transport.get_extra_info("peername")[1])
         if request is None:
             return
         self._task = asyncio.get_running_loop().create_task(self._answer(self, request))
@@ -106,7 +107,7 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
 
 
-def _parse(data: bytearray) -> Request | None:
+def _parse(data: bytearray, client_port: int) -> Request | None:
     """Take one whole request off the front of `data`, if it is there."""
     head_end = data.find(HEAD_END)
     if head_end < 0:
@@ -121,4 +122,4 @@ def _parse(data: bytearray) -> Request | None:
     url = urlsplit(target)
     body = bytes(data[body_start:body_end])
     del data[:body_end]
-    return Request(method, url.path, dict(parse_qsl(url.query)), headers, body)
+    return Request(method, url.path, dict(parse_qsl(url.query)), headers, body, client_port)

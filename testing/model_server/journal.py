@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from testing.model_server.connection import Request
+
 MAX_RECORDS = 20_000
 
 State = Literal["waiting_headers", "streaming", "complete", "cut_by_server", "closed_by_client"]
@@ -23,6 +25,7 @@ class Record:
     model: str
     headers: dict[str, str]
     body: dict[str, object]
+    client_port: int  # tells connections apart
     started_at: float
     state: State = "waiting_headers"
     first_byte_at: float | None = None
@@ -43,9 +46,9 @@ class Journal:
         self._last_id = 0
         self._changed = asyncio.Event()
 
-    def begin(self, model: str, headers: dict[str, str], body: dict[str, object]) -> Record:
+    def begin(self, model: str, request: Request, body: dict[str, object]) -> Record:
         self._last_id += 1
-        record = Record(self._last_id, model, headers, body, time.monotonic())
+        record = Record(self._last_id, model, request.headers, body, request.client_port, time.monotonic())
         self._records.append(record)
         self._announce()
         return record

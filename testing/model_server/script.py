@@ -41,11 +41,12 @@ class Step(TypedDict, total=False):
 
 
 class Script(TypedDict, total=False):
-    """An answer: what the head says, then either one JSON body or steps."""
+    """An answer: what the head says, then either one JSON body or steps. All fields may be left out."""
 
     status: int
     headers: dict[str, str]
     delay_seconds: float  # before the head
+    hang_up: bool  # closes the connection instead of sending a head
     json: object
     steps: list[Step]
 

@@ -58,7 +58,7 @@ class ScriptedServer:
             connection.send_json(404, {"error": {"message": "no such path", "type": "invalid_request_error"}})
 
     async def _answer_as(self, model: str, connection: Connection, request: Request, body: dict[str, object]) -> None:
-        record = self._journal.begin(model, request.headers, body)
+        record = self._journal.begin(model, request, body)
         connection.on_lost = lambda: self._journal.end(record, "closed_by_client")
         await _Answer(connection, self._journal, record, self._go[model]).play(self._next_script(model))
 
@@ -127,6 +127,10 @@ class _Answer:
 
     async def play(self, script: Script) -> None:
         await asyncio.sleep(script.get("delay_seconds", 0))
+        if script.get("hang_up"):
+            self._journal.end(self._record, "cut_by_server")
+            self._connection.fin()
+            return
         status, headers = script.get("status", 200), script.get("headers", {})
         self._journal.headers_sent(self._record)
         if "json" in script:
