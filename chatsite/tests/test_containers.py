@@ -1,0 +1,171 @@
+"""The container files agree with each other and with the settings; the proxy's configuration runs in a real nginx."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import websockets
+import yaml
+from websockets.asyncio.server import Server, ServerConnection
+from websockets.http11 import Request, Response
+
+from testing.server_process import ServerProcess, free_port, is_listening
+from testing.services import PROJECT, site_variables
+
+DOCKERFILE = (PROJECT / "Dockerfile").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+FINAL_STAGE = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
+
+
+def test_the_site_runs_as_a_user_without_rights() -> None:
+    assert "USER 10001:10001" in FINAL_STAGE
+    assert SERVICES["web"]["cap_drop"] == ["ALL"]
+
+
+def test_the_image_gets_only_what_the_site_needs() -> None:
+    """No tests, no .env, no history: .dockerignore forbids everything and lets a list in."""
+    lines = (PROJECT / ".dockerignore").read_text().split()
+    assert lines[0] == "*"
+    allowed = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    packages = {path.parent.name for path in PROJECT.glob("*/__init__.py")} - {"testing"}
+    assert packages | {"manage.py", "requirements.txt", "templates", "static"} <= allowed
+    assert "**/tests" in lines
+    assert not allowed & {".env", ".git", "var", "testing"}
+
+
+def test_workers_get_longer_to_end_than_they_need_to_drain() -> None:
+    grace = int(SERVICES["web"]["stop_grace_period"].removesuffix("s"))
+    example = (PROJECT / ".env.example").read_text()
+    found = re.search(r"^# DRAIN_SECONDS=(\d+)$", example, flags=re.MULTILINE)
+    assert found and grace >= int(found[1]) + 10
+
+
+def test_three_workers_wait_for_the_one_that_migrates() -> None:
+    web = SERVICES["web"]
+    assert web["deploy"]["replicas"] == 3
+    assert web["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert [name for name, service in SERVICES.items() if "migrate" in service.get("command", [])] == ["migrate"]
+
+
+def test_every_service_that_stays_says_whether_it_is_healthy() -> None:
+    in_image = {"web"} if "HEALTHCHECK" in FINAL_STAGE else set()
+    healthy = {name for name, service in SERVICES.items() if "test" in service.get("healthcheck", {})}
+    assert healthy | in_image == set(SERVICES) - {"migrate"}
+
+
+def test_compose_sets_only_variables_that_the_settings_read() -> None:
+    assert set(SERVICES["web"]["environment"]) <= site_variables()
+
+
+def test_nothing_has_to_be_set_and_nothing_is_open_to_the_network_by_itself() -> None:
+    text = (PROJECT / "docker-compose.yml").read_text()
+    assert not re.search(r"\$\{\w+:?\?", text)
+    published = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert published == ["${BIND:-127.0.0.1}:${HTTP_PORT:-8080}:8080"]
+
+
+class Nginx(ServerProcess):
+    """The repository's configuration with other ports, folders and upstream."""
+
+    name = "nginx"
+
+    def __init__(self, backend_ports: list[int]) -> None:
+        super().__init__()
+        self.folder.chmod(0o755)
+        servers = "".join(f"server 127.0.0.1:{port} max_fails=1 fail_timeout=2s;" for port in backend_ports)
+        (self.folder / "upstream.conf").write_text(f"upstream chatsite {{ zone chatsite 128k; {servers} }}")
+        text = (PROJECT / "deploy" / "nginx.conf").read_text()
+        text = text.replace("listen 8080", f"listen 127.0.0.1:{self.port}")
+        text = text.replace("/tmp/", f"{self.folder}/")  # noqa: S108  # the container's folder, not ours
+        (self.folder / "nginx.conf").write_text(text.replace("/dev/stderr", "stderr"))
+
+    def command(self) -> list[str]:
+        program = shutil.which("nginx") or str(Path("/usr/sbin/nginx"))
+        return [program, "-p", str(self.folder), "-c", "nginx.conf", "-e", "stderr", "-g", "daemon off;"]
+
+    def is_ready(self) -> bool:
+        return is_listening(self.port)
+
+
+def tell_request(connection: ServerConnection, request: Request) -> Response | None:
+    if request.headers.get("Upgrade") == "websocket":
+        return None
+    return connection.respond(200, json.dumps(dict(request.headers.raw_items())))
+
+
+async def tell_socket(socket: ServerConnection) -> None:
+    assert socket.request is not None
+    await socket.send(json.dumps({"port": socket.local_address[1], **dict(socket.request.headers.raw_items())}))
+    async for text in socket:
+        await socket.send(text)
+
+
+@pytest.fixture
+async def backends() -> AsyncIterator[list[Server]]:
+    """Three servers that tell what they were asked."""
+    servers = [
+        await websockets.serve(tell_socket, "127.0.0.1", free_port(), process_request=tell_request) for _ in range(3)
+    ]
+    yield servers
+    for server in servers:
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.fixture
+def nginx(backends: list[Server]) -> Iterator[Nginx]:
+    with Nginx([port_of(server) for server in backends]) as proxy:
+        yield proxy
+
+
+def port_of(server: Server) -> int:
+    return int(server.sockets[0].getsockname()[1])
+
+
+async def greet(nginx: Nginx) -> dict[str, Any]:
+    async with websockets.connect(f"ws://127.0.0.1:{nginx.port}/ws/rooms/x/", proxy=None) as socket:
+        greeting: dict[str, Any] = json.loads(await socket.recv())
+        return greeting
+
+
+@pytest.mark.processes
+async def test_sockets_are_spread_over_the_workers_in_turn(nginx: Nginx, backends: list[Server]) -> None:
+    seen = [(await greet(nginx))["port"] for _ in range(6)]
+    assert sorted(seen) == sorted([port_of(server) for server in backends] * 2)
+
+
+@pytest.mark.processes
+async def test_a_socket_goes_to_the_next_worker_when_one_is_down(nginx: Nginx, backends: list[Server]) -> None:
+    backends[0].close()
+    await backends[0].wait_closed()
+    seen = {(await greet(nginx))["port"] for _ in range(6)}
+    assert seen == {port_of(backends[1]), port_of(backends[2])}
+
+
+@pytest.mark.processes
+async def test_the_workers_learn_the_host_with_its_port(nginx: Nginx) -> None:
+    """They compare it with the Origin of a WebSocket, which has the port."""
+    assert (await greet(nginx))["Host"] == f"127.0.0.1:{nginx.port}"
+
+
+@pytest.mark.processes
+async def test_https_before_the_proxy_is_passed_on_and_nothing_else_is_believed(nginx: Nginx) -> None:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{nginx.port}", trust_env=False) as http:
+        for said, passed_on in (("https", "https"), ("gopher", "http"), (None, "http")):
+            response = await http.get("/", headers={"X-Forwarded-Proto": said} if said else {})
+            assert response.json()["X-Forwarded-Proto"] == passed_on
+
+
+@pytest.mark.processes
+async def test_the_metrics_are_not_for_the_world(nginx: Nginx) -> None:
+    response = await asyncio.to_thread(httpx.get, f"http://127.0.0.1:{nginx.port}/metrics", trust_env=False)
+    assert response.status_code == 404
