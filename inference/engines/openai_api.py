@@ -9,7 +9,6 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
-from contextvars import ContextVar
 from typing import cast
 
 import httpx2
@@ -34,8 +33,6 @@ KEEPALIVE_SECONDS = 5.0  # shorter than servers keep idle connections
 NO_KEY = "none"  # servers without keys want none, but the client wants some
 
 Response = AsyncAPIResponse[AsyncStream[ChatCompletionChunk]]
-
-_opened: ContextVar[list[httpx2.Response]] = ContextVar("opened")
 
 
 class OpenAIEngine(Engine):
@@ -112,7 +109,8 @@ class OpenAIEngine(Engine):
         while True:
             asks_for_usage = self._asks_for_usage
             try:
-                return await self._request(completion, stack, asks_for_usage=asks_for_usage)
+                request = self._create(completion, asks_for_usage=asks_for_usage)
+                return await stack.enter_async_context(request)
             except REQUEST_ERRORS as error:
                 if asks_for_usage and is_about_stream_options(error):
                     self._asks_for_usage = False  # from now on: this server doesn't know it
@@ -123,19 +121,6 @@ class OpenAIEngine(Engine):
                     raise error_of_exception(error) from None
             retries += 1
             await asyncio.sleep(pause_seconds)
-
-    async def _request(self, completion: Completion, stack: AsyncExitStack, *, asks_for_usage: bool) -> Response:
-        opened: list[httpx2.Response] = []
-        token = _opened.set(opened)
-        try:
-            return await stack.enter_async_context(self._create(completion, asks_for_usage=asks_for_usage))
-        except BaseException:
-            # The client forgets a refusal whose body it was still reading when the stop came.
-            for response in opened:
-                await response.aclose()
-            raise
-        finally:
-            _opened.reset(token)
 
     def _create(self, completion: Completion, *, asks_for_usage: bool) -> AbstractAsyncContextManager[Response]:
         return self._client.chat.completions.with_streaming_response.create(
@@ -152,12 +137,7 @@ def _http_client(connect_timeout_seconds: float, max_connections: int) -> httpx2
     return DefaultAioHttpClient(
         timeout=httpx2.Timeout(None, connect=connect_timeout_seconds, pool=connect_timeout_seconds),
         limits=httpx2.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_SECONDS),
-        event_hooks={"response": [_remember]},
     )
-
-
-async def _remember(response: httpx2.Response) -> None:
-    _opened.get([]).append(response)
 
 
 def _message(turn: Turn) -> ChatCompletionMessageParam:

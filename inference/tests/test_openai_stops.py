@@ -81,9 +81,10 @@ async def test_cancelling_frees_the_server(
     await asyncio.to_thread(model_server.wait_request, model, states=[state])
     await poll(lambda: len(chunks) >= chunk_count)
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(asyncio.CancelledError) as caught:
         await task
     await assert_freed(model_server, model)
+    assert caught  # kept until here, as by one who saves first: the frames in it must not keep the connection
 
 
 @pytest.mark.parametrize("phase", [phase for phase, (_, chunk_count) in PHASES.items() if chunk_count])
