@@ -164,4 +164,3 @@ class Bus:
             logger.warning("channel layer: %s", error)
             return False
         return True
-

@@ -1,4 +1,4 @@
-"""The buffer of one reply in one process. The owner, or a mirror, writes it; viewers read it, each with a cursor of its own."""
+"""The buffer of one reply in one process: the owner, or a mirror, writes it; each viewer reads it with its cursor."""
 
 from __future__ import annotations
 

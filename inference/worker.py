@@ -7,18 +7,20 @@ import logging
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from inference.bus import WORKERS, Bus, Event
 from inference.engine import Engine
 from inference.events import end_event, ending_of, signal_of, stop_event
 from inference.follow import Lease, Mirrors
-from inference.journal import Ending, Journal, JournalError
+from inference.journal import Ending, Journal, JournalError, Record
 from inference.pulse import Pulse
 from inference.reply import Reply
 from inference.runner import Job, Runner
 from inference.stop import StopSignal, StopSignalHolder
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class Worker:
         self._live: dict[UUID, Runner] = {}
         self._leases: dict[UUID, Lease] = {}
         self._waiters: dict[UUID, set[asyncio.Future[Answer]]] = defaultdict(set)
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._mirrors = Mirrors(bus=bus, journal=journal, spawn=self.spawn)
         self._pulse = Pulse(self.worker_id, live=self._live, journal=journal, on_reaped=self.announce)
         bus.on("stop", self._hear_stop)
@@ -67,13 +69,13 @@ class Worker:
             await asyncio.gather(*services)
         finally:
             self.is_draining = True
-            self._interrupt_all()
+            self.hurry()
             await self._wait_for_saves(SAVE_ON_EXIT_SECONDS)
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that must outlive whoever asked for it; this worker owns the task and logs its failure."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -113,6 +115,10 @@ class Worker:
         runner = self._live.get(inference_id)
         return runner.is_stopped if runner else self.signals.get(inference_id) is not None
 
+    def mirror(self, inference_id: UUID) -> Reply:
+        """A mirror of a live inference that another worker has just announced; the caller becomes a reader at once."""
+        return self._mirrors.add(Record(inference_id, runs=(), position=0, ending=None))
+
     async def watch(self, inference_id: UUID) -> Reply | None:
         """The reply, from this process, from its owner's, or from its row; None when there is no such inference.
 
@@ -130,6 +136,10 @@ class Worker:
         reply.end(record.ending)
         return reply
 
+    async def reap(self) -> None:
+        """End the inferences of dead owners now, if this worker can be sure who is dead. Raises JournalError."""
+        await self._pulse.reap()
+
     async def announce(self, ending: Ending) -> None:
         """Tell everybody who shows an inference how it ended."""
         await self._bus.publish(ending.topic, end_event(ending))
@@ -143,8 +153,13 @@ class Worker:
         """Take nothing new, let replies end for so long, then end what is left as interrupted. May be called twice."""
         self.is_draining = True
         await self._wait_for_saves(seconds)
-        self._interrupt_all()
+        self.hurry()
         await self._wait_for_saves(SAVE_ON_EXIT_SECONDS)
+
+    def hurry(self) -> None:
+        """End what is live as interrupted, now."""
+        for runner in self._live.values():
+            runner.interrupt()
 
     async def _own(self, runner: Runner) -> None:
         inference_id, ending = runner.job.inference_id, None
@@ -229,16 +244,12 @@ class Worker:
         finally:
             del self._leases[inference_id]
 
-    def _interrupt_all(self) -> None:
-        for runner in self._live.values():
-            runner.interrupt()
-
     async def _wait_for_saves(self, seconds: float) -> None:
         pending: Sequence[asyncio.Future[Ending | None]] = [runner.ended for runner in self._live.values()]
         if pending:
             await asyncio.wait(pending, timeout=seconds)
 
-    def _forget(self, task: asyncio.Task[object]) -> None:
+    def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             logger.error("task %s failed", task.get_name(), exc_info=task.exception())

@@ -1,0 +1,8 @@
+"""The Django app."""
+
+from django.apps import AppConfig
+
+
+class ChatConfig(AppConfig):
+    name = "chat"
+    verbose_name = "Chat"

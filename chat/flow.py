@@ -1,0 +1,54 @@
+"""Flow control of one socket (DESIGN section 6, `ping`): daphne buffers without bound."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+PING_BYTES = 64 * 1024
+PING_SECONDS = 20.0
+BLOCK_BYTES = 256 * 1024
+"""So much unanswered, and the socket's deltas wait and merge."""
+DEAD_SECONDS = 45.0
+"""So long unanswered, and the socket is closed."""
+
+
+class Flow:
+    """Counts what was sent and what the client has answered for. The caller sends the pings it asks for."""
+
+    def __init__(self) -> None:
+        self._sent = 0
+        self._answered = 0
+        self._pinged = 0
+        self._pinged_at = time.monotonic()
+        self._next = 1
+        self._pings: deque[tuple[int, int, float]] = deque()
+
+    @property
+    def is_blocked(self) -> bool:
+        return self._sent - self._answered >= BLOCK_BYTES
+
+    @property
+    def is_dead(self) -> bool:
+        return bool(self._pings) and time.monotonic() - self._pings[0][2] > DEAD_SECONDS
+
+    @property
+    def is_ping_due(self) -> bool:
+        return self._sent - self._pinged >= PING_BYTES or time.monotonic() - self._pinged_at >= PING_SECONDS
+
+    def sent(self, size: int) -> None:
+        """So many bytes have gone out."""
+        self._sent += size
+
+    def ping(self) -> int:
+        """Begin a ping and return its `n`."""
+        n = self._next
+        self._next += 1
+        self._pinged, self._pinged_at = self._sent, time.monotonic()
+        self._pings.append((n, self._sent, self._pinged_at))
+        return n
+
+    def pong(self, n: int) -> None:
+        """The client has read everything up to that ping; numbers that were never sent mean nothing."""
+        while self._pings and self._pings[0][0] <= n < self._next:
+            self._answered = self._pings.popleft()[1]

@@ -1,0 +1,7 @@
+"""The rows (DESIGN section 4)."""
+
+from chat.models.inference import Inference
+from chat.models.message import Message
+from chat.models.room import Membership, Room
+
+__all__ = ["Inference", "Membership", "Message", "Room"]

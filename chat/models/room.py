@@ -1,0 +1,90 @@
+"""Rooms and who belongs to them. `Room.objects.visible_to(user)` is the one door for permission."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import User as UserModel
+from django.db import models, transaction
+from django.utils import timezone
+
+TITLE_CHARACTERS = 200
+
+
+class RoomQuerySet(models.QuerySet["Room"]):
+    """Rooms by who may do what in them."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> RoomQuerySet:
+        """The rooms this person may read."""
+        if not user.is_authenticated or not user.is_active:
+            return self.none()
+        return self.filter(membership__user=user.pk)
+
+    def writable_by(self, user: AbstractBaseUser | AnonymousUser) -> RoomQuerySet:
+        """The rooms in which this person may ask and stop."""
+        return self.visible_to(user).filter(membership__role__in=Membership.WRITING_ROLES)
+
+    def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> RoomQuerySet:
+        """The rooms this person may rename, share and delete."""
+        return self.visible_to(user).filter(membership__role=Membership.Role.OWNER)
+
+    def create_for(self, user: UserModel, *, title: str = "") -> Room:
+        """A new room with this person as its owner."""
+        with transaction.atomic():
+            room = self.create(title=title[:TITLE_CHARACTERS])
+            Membership.objects.create(room=room, user=user, role=Membership.Role.OWNER)
+        return room
+
+
+class Room(models.Model):
+    """A conversation: a tree of messages, of which a page shows one path."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    title = models.CharField(max_length=TITLE_CHARACTERS, blank=True, default="")
+    model = models.CharField(max_length=200, blank=True, default="")
+    system_prompt = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="rooms")
+
+    objects = RoomQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-updated_at",)
+        indexes = (models.Index(fields=["-updated_at"], name="room_by_update"),)
+
+    def __str__(self) -> str:
+        return self.title or f"Room {self.pk}"
+
+    @property
+    def topic(self) -> str:
+        """The channel-layer group that is told what happens in this room."""
+        return f"room.{self.pk}"
+
+
+class Membership(models.Model):
+    """What one person may do in one room."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        WRITER = "writer"
+        READER = "reader"
+
+    WRITING_ROLES = (Role.OWNER, Role.WRITER)
+
+    room = models.ForeignKey(Room, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=Role.choices)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["room", "user"], name="one_membership_per_person"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=["owner", "writer", "reader"]), name="membership_role_is_known"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.room}"

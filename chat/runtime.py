@@ -1,0 +1,107 @@
+"""What runs in this process beside Django: the worker, its bus and the news, wired from the settings.
+
+`chatsite.asgi` starts and stops it; consumers and views reach it through `current()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from channels.layers import get_channel_layer
+from django.conf import settings
+
+from chat.journal import DjangoJournal
+from chat.limits import RateLimit
+from chat.news import News
+from inference.bus import Bus
+from inference.engine import Engine, EngineError
+from inference.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+
+def make_engine() -> Engine:
+    """The engine that the settings name."""
+    if not settings.OPENAI_BASE_URL:
+        from inference.engines.demo import DemoEngine
+
+        return DemoEngine(chunk_seconds=settings.DEMO_CHUNK_SECONDS)
+    # Imported here: it takes a second, which a site with the demo model need not wait.
+    from inference.engines.openai_api import OpenAIEngine
+
+    return OpenAIEngine(
+        base_url=settings.OPENAI_BASE_URL,
+        api_key=settings.OPENAI_API_KEY,
+        models=settings.CHAT_MODELS,
+        connect_timeout_seconds=settings.MODEL_CONNECT_TIMEOUT_SECONDS,
+        first_chunk_timeout_seconds=settings.MODEL_FIRST_CHUNK_TIMEOUT_SECONDS,
+        idle_timeout_seconds=settings.MODEL_IDLE_TIMEOUT_SECONDS,
+        max_connections=settings.MODEL_MAX_CONNECTIONS,
+    )
+
+
+class Runtime:
+    """One for each process. `start` and `stop` may be called twice."""
+
+    def __init__(self) -> None:
+        self.bus = Bus(get_channel_layer())
+        self.engine = make_engine()
+        self.worker = Worker(engine=self.engine, journal=DjangoJournal(), bus=self.bus)
+        self.news = News(self.bus, self.worker)
+        self.prompt_limit = RateLimit(settings.PROMPTS_PER_MINUTE)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to run in the current event loop."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="runtime")
+
+    async def stop(self, drain_seconds: float) -> None:
+        """Close the sockets, let replies end for so long, save the rest, and end everything that was started."""
+        if self._task is None:
+            return
+        task, self._task = self._task, None
+        self.worker.is_draining = True
+        await self.news.close_all()
+        await self.worker.drain(drain_seconds)
+        task.cancel()
+        await asyncio.wait({task})
+        await self.engine.aclose()
+
+    async def default_model(self) -> str:
+        """The model of a prompt that names none; empty when the model server does not tell its models."""
+        configured: str = settings.CHAT_DEFAULT_MODEL
+        if configured:
+            return configured
+        try:
+            models = await self.engine.models()
+        except EngineError as error:
+            logger.warning("no list of models: %s", error)
+            return ""
+        return models[0] if models else ""
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as services:
+            services.create_task(self.worker.run())
+            services.create_task(self.news.run())
+
+
+_runtimes: dict[asyncio.AbstractEventLoop, Runtime] = {}
+
+
+def current() -> Runtime:
+    """The runtime of this event loop, started when it is first asked for."""
+    loop = asyncio.get_running_loop()
+    if loop not in _runtimes:
+        _runtimes[loop] = Runtime()
+        _runtimes[loop].start()
+    return _runtimes[loop]
+
+
+async def shut_down(drain_seconds: float) -> None:
+    """Stop the runtime of this event loop, if there is one."""
+    runtime = _runtimes.get(asyncio.get_running_loop())
+    if runtime is not None:
+        await runtime.stop(drain_seconds)
+        del _runtimes[asyncio.get_running_loop()]

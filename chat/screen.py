@@ -1,0 +1,127 @@
+"""What one socket shows: its views of replies, and the one loop that sends them at the pace the client reads."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+from chat.flow import PING_SECONDS, Flow
+from chat.frames import Frame, encode
+from chat.view import HtmlView, View
+from inference.journal import Ending
+from inference.reply import Reply
+
+PATCH_SECONDS = 0.1
+"""The least time between two patches of the page; longer when they cost more."""
+PATCH_COST_FACTOR = 40
+PATCH_MAX_SECONDS = 1.0
+
+
+class ClientIsGone(Exception):
+    """The client has not answered for too long."""
+
+
+class Screen:
+    """Sends frames, and the replies it was told to show. `run()` lasts until it is cancelled or the client is dead."""
+
+    def __init__(self, send_text: Callable[[str], Awaitable[None]], *, is_html: bool) -> None:
+        self.flow = Flow()
+        self._send_text = send_text
+        self.is_html = is_html
+        self._frames: deque[Frame] = deque()
+        self._views: dict[UUID, View] = {}
+        self._changed = asyncio.Event()
+        self._views_at = 0.0
+
+    async def send(self, frame: Frame) -> None:
+        """Send a frame at once, ahead of all deltas that wait."""
+        text = encode(frame)
+        self.flow.sent(len(text))
+        await self._send_text(text)
+
+    def tell(self, frame: Frame) -> None:
+        """Send a frame soon: after those told before it, and before the deltas of whatever is shown after it."""
+        self._frames.append(frame)
+        self._changed.set()
+
+    def show(self, reply: Reply, position: int = 0) -> None:
+        """Send what comes after `position`; a reply that is shown already is not sent twice."""
+        if reply.inference_id in self._views:
+            return
+        for known in [view for view in self._views.values() if view.told is not None]:
+            self._drop(known)
+        self._views[reply.inference_id] = HtmlView(reply, position) if self.is_html else View(reply, position)
+        reply.add_reader(self._changed.set)
+        self._changed.set()
+
+    def end(self, ending: Ending) -> bool:
+        """A reply has ended, or was cut back after its end; False when this screen does not show it."""
+        view = self._views.get(ending.inference_id)
+        if view is not None and view.reply.ending not in {None, ending}:
+            view.reply.end(ending)
+        return view is not None
+
+    def freeze(self, inference_id: UUID, position: int) -> None:
+        """Send nothing of a reply beyond `position` any more."""
+        view = self._views.get(inference_id)
+        if view is not None:
+            view.reply.freeze(position)
+
+    def pong(self, n: int) -> None:
+        """The client has read so far."""
+        self.flow.pong(n)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Send deltas, endings and pings. Raises ClientIsGone."""
+        while not self.flow.is_dead:
+            await self._wait_for_change()
+            self._changed.clear()
+            while self._frames:
+                await self.send(self._frames.popleft())
+            await self._send_views()
+            await self._ping_if_due()
+        raise ClientIsGone
+
+    def close(self) -> None:
+        """Stop reading the replies."""
+        for view in list(self._views.values()):
+            self._drop(view)
+
+    async def _wait_for_change(self) -> None:
+        try:
+            async with asyncio.timeout(PING_SECONDS / 4):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    async def _send_views(self) -> None:
+        began_at = time.monotonic()
+        if began_at < self._views_at:
+            return
+        for view in list(self._views.values()):
+            await self._send_view(view)
+        if self.is_html:
+            cost = time.monotonic() - began_at
+            pause = min(PATCH_MAX_SECONDS, max(PATCH_SECONDS, PATCH_COST_FACTOR * cost))
+            self._views_at = began_at + pause
+            asyncio.get_running_loop().call_later(pause, self._changed.set)
+
+    async def _send_view(self, view: View) -> None:
+        while not self.flow.is_blocked:
+            frame = await view.next_frame()
+            if frame is None:
+                return
+            await self.send(frame)
+            await self._ping_if_due()
+
+    async def _ping_if_due(self) -> None:
+        if self.flow.is_ping_due:
+            await self.send({"type": "ping", "n": self.flow.ping()})
+
+    def _drop(self, view: View) -> None:
+        view.reply.discard_reader(self._changed.set)
+        del self._views[view.reply.inference_id]

@@ -1,0 +1,19 @@
+"""The ASGI application: `daphne chatsite.asgi:application` is a worker."""
+
+import os
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+pages = get_asgi_application()
+
+# These need Django to be set up.
+from django.urls import path  # noqa: E402
+
+from chat.consumer import RoomConsumer  # noqa: E402
+from chatsite.lifespan import Lifespan  # noqa: E402
+from chatsite.origin import SameOrigin  # noqa: E402
+
+sockets = URLRouter([path("ws/rooms/<str:room_id>/", RoomConsumer.as_asgi())])
+application = Lifespan(ProtocolTypeRouter({"http": pages, "websocket": SameOrigin(sockets)}))

@@ -1,0 +1,87 @@
+"""When this process starts and stops to be a worker, under daphne (which has no lifespan) and under servers that have.
+
+Under daphne the worker starts with the reactor, and the reactor's shutdown waits for the drain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from typing import Any
+
+from django.conf import settings
+
+from chat import runtime
+
+logger = logging.getLogger(__name__)
+
+
+class Lifespan:
+    """ASGI application around the site: answers `lifespan`, and hooks into daphne's reactor where there is one."""
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+        if "daphne.server" in sys.modules:
+            ReactorHook().install()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+        else:
+            await self._application(scope, receive, send)
+
+
+class ReactorHook:
+    """Starts the worker with daphne's reactor and drains it before the reactor goes; a second signal skips the wait."""
+
+    def __init__(self) -> None:
+        # Only now: importing it installs a reactor, which is daphne's to choose.
+        from twisted.internet import reactor
+
+        self._reactor: Any = reactor
+        self._is_stopping = False
+
+    def install(self) -> None:
+        """To be called once, before the reactor runs."""
+        self._reactor.callWhenRunning(self._start)
+        self._reactor.addSystemEventTrigger("before", "shutdown", self._drain)
+
+    def _start(self) -> None:
+        # The reactor's own handlers are in place by now; a second signal would be an error to them.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._reactor.callFromThread(self._stop))
+        runtime.current()
+
+    def _stop(self) -> None:
+        if self._is_stopping:
+            logger.info("second signal: not waiting any longer")
+            runtime.current().worker.hurry()
+            return
+        self._is_stopping = True
+        self._reactor.stop()
+
+    def _drain(self) -> Any:
+        from twisted.internet.defer import Deferred
+
+        logger.info("draining for up to %g s", settings.DRAIN_SECONDS)
+        self._stop_listening()
+        return Deferred.fromFuture(asyncio.ensure_future(runtime.shut_down(settings.DRAIN_SECONDS)))
+
+    def _stop_listening(self) -> None:
+        # First of all, so that browsers and the proxy go to another worker.
+        from twisted.internet.interfaces import IListeningPort
+
+        for port in self._reactor.getReaders():
+            if IListeningPort.providedBy(port):
+                port.stopListening()
+
+
+async def _lifespan(receive: Any, send: Any) -> None:
+    await receive()
+    runtime.current()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await runtime.shut_down(settings.DRAIN_SECONDS)
+    await send({"type": "lifespan.shutdown.complete"})

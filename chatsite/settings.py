@@ -1,0 +1,255 @@
+"""All settings. This file alone reads the environment; a bad value stops the start with a sentence that names it."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import django_stubs_ext
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Makes Django's generic classes generic at run time too, as the type checker sees them.
+django_stubs_ext.monkeypatch()
+
+env = environ.Env()
+env_file = env.str("ENV_FILE", default=".env")
+if env_file:
+    environ.Env.read_env(BASE_DIR / env_file)
+
+
+def on_off(name: str, *, default: bool) -> bool:
+    """Read a switch; only on and off (and their usual spellings) are taken."""
+    value = env.str(name, default="on" if default else "off").strip().lower()
+    if value in {"on", "true", "yes", "1"}:
+        return True
+    if value in {"off", "false", "no", "0", ""}:
+        return False
+    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}.")
+
+
+def number(name: str, default: float, *, low: float = 0) -> float:
+    """Read a number that is at least `low`."""
+    value = env.str(name, default=str(default))
+    try:
+        result = float(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
+    if not low <= result < float("inf"):
+        raise ImproperlyConfigured(f"{name} must be at least {low:g}, not {value!r}.")
+    return result
+
+
+def whole(name: str, default: int, *, low: int = 1) -> int:
+    """Read a whole number that is at least `low`."""
+    result = number(name, default, low=low)
+    if result != int(result):
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {result!r}.")
+    return int(result)
+
+
+def secret_key() -> str:
+    """SECRET_KEY itself, or the one in SECRET_KEY_FILE, which is made when it is missing."""
+    key: str = env.str("SECRET_KEY", default="")
+    if key:
+        return key
+    key_file = env.str("SECRET_KEY_FILE", default=str(DATA_DIR / "secret_key") if DEBUG else "")
+    if not key_file:
+        raise ImproperlyConfigured(
+            "SECRET_KEY must be set, or SECRET_KEY_FILE (or DEBUG=on, for a try on this machine)."
+        )
+    return kept_secret(Path(key_file))
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in a file; the first process to come makes it, those that start beside it read the same."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_urlsafe(48))
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path.read_text().strip()
+
+
+DEBUG = on_off("DEBUG", default=False)
+DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
+SECRET_KEY = secret_key()
+LIMITS = on_off("LIMITS", default=True)
+
+# Where the site is. The scheme of PUBLIC_URL decides cookies, HSTS and the redirect to https.
+PORT = whole("PORT", 8000)
+PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
+_public = urlsplit(PUBLIC_URL)
+if PUBLIC_URL and (_public.scheme not in {"http", "https"} or not _public.hostname):
+    raise ImproperlyConfigured(f"PUBLIC_URL must be like https://chat.example.org, not {PUBLIC_URL!r}.")
+IS_HTTPS = _public.scheme == "https"
+_own_hosts = ["localhost", "127.0.0.1", "[::1]", *([_public.hostname] if _public.hostname else [])]
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=_own_hosts)
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = IS_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_HTTPS else None
+SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+INSTALLED_APPS = [
+    "chat",
+    "chatsite",
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "servestatic.runserver_nostatic",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "chatsite.csp.content_security_policy",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "chatsite.urls"
+ASGI_APPLICATION = "chatsite.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "chat.pages.theme_and_models",
+            ]
+        },
+    }
+]
+
+# Rows.
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+DATABASE_TIMEOUT_SECONDS = number("DATABASE_TIMEOUT_SECONDS", 5, low=0.1)
+DATABASE_THREADS = whole("DATABASE_THREADS", 4)
+"""Threads, and so connections, that consumers and the journal of one worker use; HTTP requests come on top."""
+
+
+def database() -> dict[str, Any]:
+    """DATABASE_URL with what each kind of database needs under ASGI (see ARCHITECTURE.md, Decisions)."""
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'chatsite.sqlite3'}")
+    if config["ENGINE"].endswith("sqlite3"):
+        return {**config, "CONN_MAX_AGE": None, "OPTIONS": SQLITE_OPTIONS}
+    if config["ENGINE"].endswith("postgresql"):
+        return {**config, "CONN_MAX_AGE": 0, "OPTIONS": {**config.get("OPTIONS", {}), **postgresql_options()}}
+    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql:// or sqlite://.")
+
+
+SQLITE_OPTIONS = {
+    # A read and then a write in one deferred transaction fails at once when another write came between.
+    "transaction_mode": "IMMEDIATE",
+    "timeout": DATABASE_TIMEOUT_SECONDS,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+}
+
+
+def postgresql_options() -> dict[str, Any]:
+    """A bounded pool, and a bound on every wait."""
+    milliseconds = int(DATABASE_TIMEOUT_SECONDS * 1000)
+    return {
+        "pool": {
+            "min_size": 1,
+            "max_size": whole("DATABASE_POOL_SIZE", DATABASE_THREADS + 8, low=DATABASE_THREADS + 2),
+            "timeout": DATABASE_TIMEOUT_SECONDS,
+        },
+        "connect_timeout": max(2, int(DATABASE_TIMEOUT_SECONDS)),
+        "tcp_user_timeout": milliseconds,
+        "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
+    }
+
+
+DATABASES = {"default": database()}
+
+# The channel layer. Without Redis there is one process.
+REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_TIMEOUT_SECONDS = number("REDIS_TIMEOUT_SECONDS", 2, low=0.1)
+CHANNEL_LAYERS: dict[str, Any] = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+if REDIS_URL:
+    _redis = {
+        "address": REDIS_URL,
+        "socket_timeout": REDIS_TIMEOUT_SECONDS,
+        "socket_connect_timeout": REDIS_TIMEOUT_SECONDS,
+    }
+    CHANNEL_LAYERS["default"] = {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [_redis], "prefix": env.str("REDIS_PREFIX", default="chatsite")},
+    }
+
+# The model server. Without an address or a key the demo model answers.
+OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
+OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="") or ("https://api.openai.com/v1" if OPENAI_API_KEY else "")
+CHAT_MODELS: list[str] = env.list("CHAT_MODELS", default=[])
+CHAT_DEFAULT_MODEL = env.str("CHAT_DEFAULT_MODEL", default="")
+MODEL_CONNECT_TIMEOUT_SECONDS = number("MODEL_CONNECT_TIMEOUT_SECONDS", 5, low=0.1)
+MODEL_FIRST_CHUNK_TIMEOUT_SECONDS = number("MODEL_FIRST_CHUNK_TIMEOUT_SECONDS", 120, low=0.1)
+MODEL_IDLE_TIMEOUT_SECONDS = number("MODEL_IDLE_TIMEOUT_SECONDS", 60, low=0.1)
+MODEL_MAX_CONNECTIONS = whole("MODEL_MAX_CONNECTIONS", 2000)
+DEMO_CHUNK_SECONDS = number("DEMO_CHUNK_SECONDS", 0.125)
+
+# Limits.
+MAX_PROMPT_CHARACTERS = whole("MAX_PROMPT_CHARACTERS", 32_000)
+MAX_HISTORY_CHARACTERS = whole("MAX_HISTORY_CHARACTERS", 200_000)
+MAX_SOCKETS_PER_PERSON = whole("MAX_SOCKETS_PER_PERSON", 50)
+PROMPTS_PER_MINUTE = whole("PROMPTS_PER_MINUTE", 60)
+DRAIN_SECONDS = number("DRAIN_SECONDS", 30)
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "room_list"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("ko", "한국어")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "chatsite.staticfiles.ModuleManifestStorage"},
+}
+SERVESTATIC_USE_FINDERS = DEBUG or not STATIC_ROOT.exists()
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO").upper()},
+    "loggers": {"daphne": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "openai": {"level": "WARNING"}},
+}
