@@ -1,0 +1,120 @@
+// What this tab asks for: prompts, and other tries at a reply. Each is in the outbox until the server has taken it.
+
+import { Outbox } from "./outbox.js";
+
+const FIRST_PROMPT_KEY = "first-prompt";
+
+export class Asking {
+  #log;
+  #announcer;
+  #outbox;
+  #send;
+
+  /** `send(frame)` returns whether there was a link. */
+  constructor(roomId, { log, announcer, send }) {
+    this.#outbox = new Outbox(roomId);
+    this.#log = log;
+    this.#announcer = announcer;
+    this.#send = send;
+  }
+
+  /** Show what a reload found in the outbox, and ask what was typed before the room existed. */
+  start() {
+    for (const entry of this.#outbox.all) {
+      if (this.#log.messageOfClient(entry.client_id)) this.#outbox.delete(entry.client_id);
+      else this.#show(entry);
+    }
+    const text = takeFirstPrompt();
+    if (text && this.#log.isEmpty) this.prompt(text);
+  }
+
+  /** Something that the server has not confirmed yet, or undefined. */
+  get waiting() {
+    return this.#outbox.waiting[0];
+  }
+
+  prompt(text) {
+    const entry = this.#outbox.add({ type: "send", text });
+    this.#show(entry);
+    this.#transmit(entry);
+  }
+
+  /** Ask for another reply in place of the one in `element`; `type` is regenerate or continue. */
+  again(type, element) {
+    this.#transmit(this.#outbox.add({ type, message_id: element.dataset.messageId }));
+  }
+
+  /** Send again what may not have arrived: the server knows a `client_id` it has seen. */
+  resend() {
+    for (const entry of this.#outbox.waiting) this.#transmit(entry);
+  }
+
+  /** A message of ours has been saved. Returns its element, or undefined if it is not from this tab. */
+  confirm(message) {
+    const entry = this.#outbox.get(message.client_id);
+    const element = entry && this.#log.messageOfClient(message.client_id);
+    if (element) this.#log.confirmPrompt(element, message);
+    this.#outbox.delete(message.client_id);
+    return element;
+  }
+
+  /** A reply that we asked for has begun. */
+  started(clientId) {
+    this.#outbox.delete(clientId);
+  }
+
+  /** Returns whether `error` answers something of ours. */
+  fail(error) {
+    const entry = this.#outbox.get(error.client_id);
+    if (!entry) return false;
+    if (entry.frame.type === "send") {
+      this.#outbox.update(entry, { error });
+      this.#log.markNotSent(this.#log.messageOfClient(entry.client_id), error);
+    } else {
+      this.#outbox.delete(entry.client_id);
+      this.#announcer.complain(error);
+    }
+    return true;
+  }
+
+  retry(element) {
+    const entry = this.#outbox.get(element.dataset.clientId);
+    this.#outbox.update(entry, { error: null });
+    this.#log.markSending(element);
+    this.#transmit(entry);
+  }
+
+  /** Take a prompt that was not sent back. Returns its text. */
+  takeBack(element) {
+    const entry = this.#outbox.get(element.dataset.clientId);
+    this.#outbox.delete(entry.client_id);
+    element.remove();
+    return entry.frame.text;
+  }
+
+  #show({ client_id: clientId, frame, error }) {
+    if (frame.type !== "send") return;
+    this.#log.addOwnPrompt(clientId, frame.text);
+    if (error) this.#log.markNotSent(this.#log.messageOfClient(clientId), error);
+  }
+
+  #transmit(entry) {
+    const isSent = this.#send({ ...entry.frame, client_id: entry.client_id });
+    if (isSent) this.#outbox.update(entry, { isSent });
+  }
+}
+
+/** Keep what was typed on the page without a room, for the room that is being made. */
+export function keepFirstPrompt(text) {
+  sessionStorage.setItem(FIRST_PROMPT_KEY, text);
+}
+
+function takeFirstPrompt() {
+  try {
+    const text = sessionStorage.getItem(FIRST_PROMPT_KEY);
+    sessionStorage.removeItem(FIRST_PROMPT_KEY);
+    return text;
+  } catch {
+    return null;
+  }
+}

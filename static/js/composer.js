@@ -1,0 +1,146 @@
+// The box to write in and its one button, which is Send, Stop, or waits for a stop to settle.
+
+import { sentence } from "./i18n.js";
+
+const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
+const COUNTER_FROM = 0.9;
+
+export class Composer {
+  #form;
+  #box;
+  #button;
+  #counter;
+  #limit;
+  #draftKey;
+  #onSend;
+  #onStop;
+  #isLineBreakWanted = false;
+
+  /** `onSend(text)` takes the text; `onStop()` is called at the press. `draftKey` names the draft in localStorage. */
+  constructor(form, { draftKey, onSend, onStop }) {
+    this.#form = form;
+    this.#box = form.querySelector("textarea");
+    this.#button = form.querySelector(".go");
+    this.#counter = form.querySelector(".counter");
+    this.#limit = Number(this.#box.dataset.maxCharacters) || Infinity;
+    this.#draftKey = draftKey;
+    this.#onSend = onSend;
+    this.#onStop = onStop;
+  }
+
+  start() {
+    this.#box.addEventListener("keydown", (event) => (this.#isLineBreakWanted = event.shiftKey || event.altKey));
+    this.#box.addEventListener("beforeinput", (event) => this.#beforeInput(event));
+    this.#box.addEventListener("input", () => this.#changed());
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#press();
+    });
+    // The second half of a double click must not stop what the first has sent.
+    this.#button.addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
+    document.addEventListener("keydown", (event) => this.#escape(event));
+    this.text ||= readDraft(this.#draftKey);
+    this.state = this.state;
+  }
+
+  get text() {
+    return this.#box.value;
+  }
+
+  set text(text) {
+    this.#box.value = text;
+    this.#changed();
+  }
+
+  /** send, stop or stopping */
+  get state() {
+    return this.#button.dataset.state;
+  }
+
+  set state(state) {
+    this.#button.dataset.state = state;
+    const label = sentence(state);
+    this.#button.setAttribute("aria-label", label);
+    this.#button.title = label;
+    this.#showWhetherItActs();
+  }
+
+  focus() {
+    this.#box.focus();
+  }
+
+  // Not keydown: this comes only where a line break would be typed, so never from the Enter that picks a candidate of
+  // an input method, and once for the Enter that ends a Korean syllable.
+  #beforeInput(event) {
+    const isEnter = event.inputType === "insertLineBreak" || event.inputType === "insertParagraph";
+    if (!isEnter || event.isComposing || this.#isLineBreakWanted || touchKeyboard.matches) return;
+    event.preventDefault();
+    if (this.state === "send") this.#send();
+  }
+
+  #press() {
+    if (this.state === "stop") this.#onStop();
+    else if (this.state === "send") this.#send();
+  }
+
+  #escape(event) {
+    if (event.key !== "Escape" || event.isComposing || event.defaultPrevented || this.state !== "stop") return;
+    if (document.querySelector(":popover-open, dialog[open]")) return;
+    this.#onStop();
+  }
+
+  #send() {
+    const text = this.text.trim();
+    if (!text || this.#length() > this.#limit) return;
+    this.#onSend(text);
+    this.text = "";
+    // On a phone the keyboard would hide the reply.
+    if (touchKeyboard.matches) this.#box.blur();
+    else this.focus();
+  }
+
+  #changed() {
+    writeDraft(this.#draftKey, this.text);
+    if (!CSS.supports("field-sizing", "content")) {
+      this.#box.rows = Math.min(8, this.text.split("\n").length);
+    }
+    this.#count();
+    this.#showWhetherItActs();
+  }
+
+  #count() {
+    const length = this.#length();
+    this.#counter.hidden = length < COUNTER_FROM * this.#limit;
+    this.#counter.textContent = this.#counter.hidden ? "" : `${length} / ${this.#limit}`;
+    this.#counter.classList.toggle("is-over", length > this.#limit);
+  }
+
+  // The server counts code points, a string UTF-16 code units.
+  #length() {
+    return this.#limit === Infinity ? 0 : [...this.text.trim()].length;
+  }
+
+  // aria-disabled keeps the focus where it is; `disabled` would throw it away.
+  #showWhetherItActs() {
+    const canSend = this.text.trim() !== "" && this.#length() <= this.#limit;
+    const acts = this.state === "stop" || (this.state === "send" && canSend);
+    this.#button.setAttribute("aria-disabled", String(!acts));
+  }
+}
+
+function readDraft(key) {
+  try {
+    return localStorage.getItem(key) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function writeDraft(key, text) {
+  try {
+    if (text) localStorage.setItem(key, text);
+    else localStorage.removeItem(key);
+  } catch {
+    // Storage is full or switched off: the draft then lasts as long as the page does.
+  }
+}

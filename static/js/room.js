@@ -1,0 +1,183 @@
+// The room on the page: what each frame of the server does, and what the person does. (The protocol is in
+// ARCHITECTURE.md.)
+
+import { Announcer } from "./announcer.js";
+import { Asking } from "./asking.js";
+import { copyCode, copyReply } from "./clipboard.js";
+import { Composer } from "./composer.js";
+import { sentence } from "./i18n.js";
+import { Log } from "./log.js";
+import { Follower } from "./scroll.js";
+import { RoomSocket } from "./socket.js";
+import { Stops } from "./stops.js";
+
+const page = document.body.dataset;
+
+export class Room {
+  #announcer = new Announcer();
+  #log = new Log({ onBlockClosed: (block) => this.#announcer.speak(block) });
+  #follower = new Follower(document.getElementById("main"), this.#log.element, document.getElementById("jump"));
+  #socket;
+  #asking;
+  #stops;
+  #composer = null;
+  #lastMessageId = page.lastMessageId;
+  #isReconnected = false;
+
+  constructor() {
+    const send = (frame) => this.#socket.send(frame);
+    const address = `${location.origin.replace(/^http/, "ws")}/ws/rooms/${page.roomId}/?format=html`;
+    this.#socket = new RoomSocket(address, {
+      onFrame: (frame) => this.#frameHandlers[frame.type]?.(frame),
+      onLink: (state) => this.#announcer.link(state),
+    });
+    this.#asking = new Asking(page.roomId, { log: this.#log, announcer: this.#announcer, send });
+    this.#stops = new Stops(page.roomId, { send, onSettled: (outcome, end) => this.#stopSettled(outcome, end) });
+    const form = document.getElementById("composer");
+    if (form) this.#composer = this.#makeComposer(form);
+  }
+
+  start() {
+    this.#composer?.start();
+    this.#follower.start();
+    this.#asking.start();
+    this.#stops.start(this.#log.liveReplies);
+    this.#log.element.addEventListener("click", (event) => this.#clicked(event));
+    this.#socket.start();
+    this.#showState();
+  }
+
+  #frameHandlers = {
+    hello: (frame) => this.#hello(frame),
+    message: ({ message }) => this.#message(message),
+    start: (frame) => this.#replyStarted(frame),
+    delta: (frame) => this.#log.reply(frame.inference_id)?.applyDelta(frame),
+    end: (frame) => this.#replyEnded(frame),
+    stop_result: (frame) => this.#stops.result(frame),
+    room: (frame) => this.#roomChanged(frame),
+    error: (frame) => this.#failed(frame),
+  };
+
+  // Stops first: they must not wait behind anything.
+  #hello({ last_message_id: lastMessageId }) {
+    this.#stops.resend();
+    if ((lastMessageId ?? "") !== this.#lastMessageId && refetch(lastMessageId)) return;
+    this.#asking.resend();
+    for (const reply of this.#log.liveReplies) {
+      if (this.#isReconnected) reply.reset();
+      this.#socket.send({ type: "follow", inference_id: reply.inferenceId, position: reply.position });
+    }
+    this.#isReconnected = true;
+  }
+
+  #message(message) {
+    this.#lastMessageId = message.id;
+    if (this.#asking.confirm(message) || this.#log.message(message.id)) return this.#showState();
+    const parent = this.#log.message(message.parent_id);
+    if (message.parent_id && !parent) return refetch(message.id);
+    if (parent) this.#log.cutAfter(parent);
+    this.#log.addPrompt(message);
+  }
+
+  #replyStarted(frame) {
+    this.#asking.started(frame.client_id);
+    this.#lastMessageId = frame.message_id;
+    if (this.#log.reply(frame.inference_id)) return;
+    if (!this.#log.message(frame.parent_id)) return refetch(frame.message_id);
+    this.#stops.started(this.#log.addReply(frame), frame.client_id);
+    this.#announcer.say(sentence("replying"));
+    this.#showState();
+  }
+
+  #replyEnded(frame) {
+    this.#log.reply(frame.inference_id)?.end(frame);
+    this.#stops.end(frame);
+    this.#announcer.say(sentence(frame.status === "completed" ? "reply_finished" : `reply_${frame.status}`));
+    this.#showState();
+  }
+
+  #stopSettled(outcome, ending) {
+    if (outcome === "already_finished" || outcome === "already_stopped") this.#announcer.say(sentence(outcome));
+    if (!ending) this.#announcer.complain({ code: outcome });
+    this.#showState();
+  }
+
+  #roomChanged({ title }) {
+    const text = title || sentence("new_chat");
+    document.getElementById("title").textContent = text;
+    document.title = `${text} · Chatsite`;
+    const link = document.querySelector(`[data-room-link="${page.roomId}"]`);
+    if (link) link.textContent = text;
+  }
+
+  #failed(error) {
+    this.#stops.failed(error.client_id);
+    if (!this.#asking.fail(error) && !this.#stops.refused(error)) this.#announcer.complain(error);
+    this.#showState();
+  }
+
+  #makeComposer(form) {
+    return new Composer(form, {
+      draftKey: `draft:${page.roomId}`,
+      onSend: (text) => this.#ask(() => this.#asking.prompt(text)),
+      onStop: () => this.#stop(),
+    });
+  }
+
+  #ask(action) {
+    this.#announcer.clear();
+    action();
+    this.#follower.pin();
+    this.#showState();
+  }
+
+  #stop() {
+    const replies = this.#log.liveReplies;
+    const waiting = this.#asking.waiting;
+    for (const reply of replies) this.#stops.stop(reply);
+    if (!replies.length && waiting?.isSent) this.#stops.await(waiting.client_id);
+    else if (!replies.length && waiting) this.#asking.fail({ client_id: waiting.client_id, code: "cancelled" });
+    this.#showState();
+  }
+
+  #clicked(event) {
+    const button = event.target.closest("[data-action]");
+    const message = button?.closest(".message");
+    const announce = (text) => this.#announcer.say(text);
+    const actions = {
+      copy: () => copyReply(button, announce),
+      "copy-code": () => copyCode(button, announce),
+      regenerate: () => this.#again("regenerate", message),
+      continue: () => this.#again("continue", message),
+      retry: () => this.#ask(() => this.#asking.retry(message)),
+      edit: () => this.#edit(message),
+    };
+    actions[button?.dataset.action]?.();
+  }
+
+  #again(type, message) {
+    if (this.#composer.state === "send") this.#ask(() => this.#asking.again(type, message));
+  }
+
+  #edit(message) {
+    const draft = this.#composer.text;
+    const text = this.#asking.takeBack(message);
+    this.#composer.text = draft ? `${text}\n\n${draft}` : text;
+    this.#composer.focus();
+  }
+
+  #showState() {
+    if (!this.#composer) return;
+    const isBusy = this.#log.liveReplies.length > 0 || this.#asking.waiting;
+    this.#composer.state = !this.#stops.isEmpty ? "stopping" : isBusy ? "stop" : "send";
+  }
+}
+
+/** Load the page again because the room has moved on to `messageId`; false if that has been tried. */
+function refetch(messageId) {
+  const key = `refetched:${page.roomId}`;
+  if (sessionStorage.getItem(key) === messageId) return false;
+  sessionStorage.setItem(key, messageId ?? "");
+  location.reload();
+  return true;
+}
