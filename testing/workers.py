@@ -119,7 +119,10 @@ class Site:
 
     def account_at(self, worker: Worker, username: str) -> Account:
         """That person talking to one worker directly, past the proxy; with the same session."""
-        account = Account(worker.url, username)
+        key = f"{username} at {worker.port}"
+        if key not in self._accounts:
+            self._accounts[key] = Account(worker.url, username)
+        account = self._accounts[key]
         account.http.cookies.update(self.account(username).http.cookies)
         return account
 
