@@ -28,7 +28,6 @@ help:
 	@echo "make requirements   resolve the pinned requirements again"
 
 run: $(VENV)/.site
-	@$(BIN)/python scripts/check_port.py $(PORT)
 	@echo "Bringing the database up to date"
 	@$(DEVELOP) migrate --verbosity 0
 	@if [ -d locale ]; then echo "Compiling translations"; $(BIN)/pybabel -q compile -d locale -D django; fi

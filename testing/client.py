@@ -212,9 +212,7 @@ class RoomClient:
         Raises `TimeoutError` with the frames that did come, and `ProtocolViolation`.
         """
         wanted = {"type": frame_type, **match}
-        return await self._until(
-            lambda: self._take(wanted), timeout_seconds, lambda: f"no {wanted} among {self.frames[-20:]}"
-        )
+        return await self._until(lambda: self._take(wanted), timeout_seconds, lambda: f"no {wanted}; {self._latest()}")
 
     async def wait_for_position(
         self, inference_id: str, position: int, *, timeout_seconds: float = WAIT_SECONDS
@@ -287,7 +285,10 @@ class RoomClient:
         if self._failure is not None:
             raise self._failure
         if self._has_ended:
-            raise ConnectionError(f"the socket is closed with {self.close_code}; it had sent {self.frames[-20:]}")
+            raise ConnectionError(f"the socket is closed with {self.close_code}; {self._latest()}")
+
+    def _latest(self) -> str:
+        return "latest frames:\n" + "\n".join(json.dumps(frame)[:300] for frame in self.frames[-20:])
 
 
 def _stop(inference_id: str, position: int | None) -> dict[str, object]:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from testing.server_process import free_port
-from testing.services import PROJECT, site_variables
+from testing.services import PROJECT, site_environment, site_variables
 
 READ = re.compile(r"(?:\benv(?:\.\w+)?|\bon_off|\bnumber|\bwhole)\(\s*\"([A-Z][A-Z0-9_]*)\"")
 # ENV_FILE says which file holds the others, so it can't stand in it.
@@ -31,22 +31,17 @@ def test_the_commands_take_the_same_variables_away_as_the_tests() -> None:
     assert set(shown.stdout.split()) == site_variables()
 
 
+@pytest.mark.processes
 def test_a_port_in_use_is_said_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", free_port())) as taken:
         port = taken.getsockname()[1]
-        answer = check_port(str(port))
+        command = [sys.executable, "manage.py", "serve", "--port", str(port)]
+        answer = subprocess.run(
+            command, cwd=PROJECT, env=site_environment(), capture_output=True, text=True, check=False
+        )
     assert answer.returncode == 1
-    assert answer.stderr.splitlines() == [f"Port {port} is in use. Choose another: PORT={port + 137} make run"]
-
-
-def test_a_free_port_passes_in_silence() -> None:
-    answer = check_port(str(free_port()))
-    assert (answer.returncode, answer.stdout + answer.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("port", ["0", "65536", "web"])
-def test_what_is_no_port_is_refused(port: str) -> None:
-    assert check_port(port).stderr == f"PORT={port} is no port number.\n"
+    assert len(answer.stderr.splitlines()) == 1
+    assert f"127.0.0.1:{port}: Address already in use" in answer.stderr
 
 
 def test_continuous_integration_runs_what_a_person_runs() -> None:
@@ -66,8 +61,3 @@ def test_every_pinned_package_is_one_version() -> None:
 def test_no_list_of_packages_names_a_host() -> None:
     for path in PROJECT.glob("requirements*"):
         assert not re.search(r"https?://|--index|--find-links", path.read_text()), path.name
-
-
-def check_port(port: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "scripts/check_port.py", port]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
