@@ -65,7 +65,7 @@ system-packages:
 	@scripts/install-system-packages
 
 requirements: $(VENV)/.tests
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check uv
 	@scripts/lock-requirements $(BIN)/uv
 
 $(VENV)/bin/python:
@@ -77,10 +77,10 @@ $(VENV)/bin/python:
 # The stamps keep the second start fast: pip runs only after the pinned versions have changed.
 $(VENV)/.site: requirements.txt | $(VENV)/bin/python
 	@echo "Installing the site's Python packages"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 $(VENV)/.tests: requirements-dev.txt $(VENV)/.site
 	@echo "Installing the tests' Python packages"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
