@@ -41,6 +41,7 @@ export class Composer {
     document.addEventListener("keydown", (event) => this.#escape(event));
     this.text ||= readDraft(this.#draftKey);
     this.state = this.state;
+    if (!touchKeyboard.matches) this.focus();
   }
 
   get text() {

@@ -110,7 +110,8 @@ export class Reply {
     this.#paint();
     this.#element.dataset.status = status;
     this.#element.dataset.finishReason = reason ?? "";
-    this.say(status === "failed" && error ? error.detail : sentence(status === "completed" ? reason ?? "" : status));
+    if (status === "failed" && error) this.say(error.detail);
+    else this.say(sentence(status === "completed" ? `reason_${reason}` : status));
   }
 
   #paint() {
