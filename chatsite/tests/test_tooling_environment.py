@@ -26,7 +26,7 @@ def test_every_variable_the_settings_read_has_a_line_in_the_example() -> None:
 
 def test_the_commands_take_the_same_variables_away_as_the_tests() -> None:
     script = "include Makefile\nshow:\n\t@echo $(SITE_VARIABLES)\n"
-    command = ["make", "-f", "-", "show"]
+    command = ["make", "--no-print-directory", "-f", "-", "show"]
     shown = subprocess.run(command, input=script, cwd=PROJECT, capture_output=True, text=True, check=True)
     assert set(shown.stdout.split()) == site_variables()
 
