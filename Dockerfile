@@ -12,14 +12,13 @@ COPY . .
 RUN if [ -d locale ]; then /venv/bin/pybabel -q compile -d locale -D django; fi \
     && ENV_FILE='' DATA_DIR=/tmp SECRET_KEY=only-for-the-build DATABASE_URL=sqlite://:memory: \
        /venv/bin/python manage.py collectstatic --noinput --verbosity 0 \
-    && /venv/bin/python -m compileall -q chatsite chat inference \
-    && install -d -o 10001 -g 10001 -m 750 /data
+    && /venv/bin/python -m compileall -q chatsite chat inference
 
 FROM docker.io/library/python:${PYTHON_VERSION}-slim
 # The site runs as a user who may write to /data only.
 COPY --from=build /venv /venv
 COPY --from=build /app /app
-COPY --from=build --chown=10001:10001 /data /data
+RUN install -d -o 10001 -g 10001 -m 750 /data
 WORKDIR /app
 # hadolint ignore=DL3064  # SECRET_KEY_FILE names a file; the secret is made at the first start
 ENV PATH=/venv/bin:$PATH \

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
 import redis
 
-from testing.server_process import ServerDidNotStart, ServerProcess, free_port
-from testing.services import PostgresServer, RedisServer, site_environment, site_variables
+from testing.server_process import ServerDidNotStart, ServerProcess, free_port, is_listening
+from testing.services import PROJECT, PostgresServer, RedisServer, site_environment, site_variables
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,33 @@ def test_no_setting_from_outside_reaches_the_tests_or_the_workers() -> None:
     leaky = {"OPENAI_API_KEY": "of somebody", "PATH": "/bin"}
     environment = site_environment(leaky, DATABASE_URL="given")
     assert set(environment) == {"PATH", "ENV_FILE", "SECRET_KEY", "DATA_DIR", "DATABASE_URL"}
+
+
+WAITING_TEST = """
+import sys, threading
+from testing.services import RedisServer, the_postgres
+
+def test_that_waits():
+    server = RedisServer().start()
+    print(the_postgres().port, server.port, file=sys.__stderr__, flush=True)
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_the_servers_it_started(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "test_waiting.py").write_text(WAITING_TEST)
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "--rootdir", str(PROJECT), "-c", "pyproject.toml"]
+    with subprocess.Popen(
+        [*command, str(tmp_path)], cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        ports = [int(port) for port in run.stderr.readline().split()]
+        assert len(ports) == 2
+        assert all(is_listening(port) for port in ports)
+        run.send_signal(number)
+        run.wait(20)
+    assert not any(is_listening(port) for port in ports)
 
 
 def test_servers_are_known_until_they_have_ended() -> None:
