@@ -34,19 +34,24 @@ class Lifespan:
 
 
 class ReactorHook:
-    """Starts the worker with daphne's reactor and drains it before the reactor goes; a second signal skips the wait."""
+    """Starts the worker with daphne's reactor and drains it before the reactor goes; a second signal skips the wait.
+
+    The drain comes before the reactor's shutdown and not in it: daphne's own shutdown kills all sockets at once.
+    """
 
     def __init__(self) -> None:
         # Only now: importing it installs a reactor, which is daphne's to choose.
         from twisted.internet import reactor
 
         self._reactor: Any = reactor
-        self._is_stopping = False
+        self._draining: asyncio.Task[None] | None = None
 
     def install(self) -> None:
         """To be called once, before the reactor runs."""
+        from chatsite.close_codes import allow_registered_codes
+
+        allow_registered_codes()
         self._reactor.callWhenRunning(self._start)
-        self._reactor.addSystemEventTrigger("before", "shutdown", self._drain)
 
     def _start(self) -> None:
         # The reactor's own handlers are in place by now; a second signal would be an error to them.
@@ -55,19 +60,19 @@ class ReactorHook:
         runtime.current()
 
     def _stop(self) -> None:
-        if self._is_stopping:
+        if self._draining is None:
+            self._draining = asyncio.ensure_future(self._drain())
+        else:
             logger.info("second signal: not waiting any longer")
             runtime.current().worker.hurry()
-            return
-        self._is_stopping = True
-        self._reactor.stop()
 
-    def _drain(self) -> Any:
-        from twisted.internet.defer import Deferred
-
+    async def _drain(self) -> None:
         logger.info("draining for up to %g s", settings.DRAIN_SECONDS)
         self._stop_listening()
-        return Deferred.fromFuture(asyncio.ensure_future(runtime.shut_down(settings.DRAIN_SECONDS)))
+        try:
+            await runtime.shut_down(settings.DRAIN_SECONDS)
+        finally:
+            self._reactor.stop()
 
     def _stop_listening(self) -> None:
         # First of all, so that browsers and the proxy go to another worker.

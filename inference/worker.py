@@ -64,9 +64,10 @@ class Worker:
 
     async def run(self) -> None:
         """Beat and listen until cancelled; then end what is still live and save it."""
-        services = [self.spawn(self._bus.run()), *(self.spawn(loop) for loop in self._pulse.loops())]
         try:
-            await asyncio.gather(*services)
+            async with asyncio.TaskGroup() as services:
+                for service in (self._bus.run(), *self._pulse.loops()):
+                    services.create_task(service)
         finally:
             self.is_draining = True
             self.hurry()
