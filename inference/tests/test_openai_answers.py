@@ -67,19 +67,6 @@ async def test_a_whole_reply_arrives_with_its_finish_reason_and_usage(
     assert chunks[-1].usage == Usage(prompt_tokens=7, completion_tokens=82)
 
 
-async def test_the_request_holds_the_turns_and_the_key(model_server: ModelServer, model: str) -> None:
-    engine = OpenAIEngine(base_url=model_server.url, api_key="a-key")
-    model_server.script(model, {"steps": [STOP, DONE]})
-    await chunks_from(engine, model)
-    await engine.aclose()
-    [request] = model_server.requests(model)
-    assert request.body["messages"] == [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Hello"},
-    ]
-    assert request.headers["authorization"] == "Bearer a-key"
-
-
 async def test_case_34_chunks_that_say_nothing_are_harmless(
     engine: OpenAIEngine, model_server: ModelServer, model: str
 ) -> None:
@@ -293,12 +280,3 @@ async def test_usage_beyond_any_sense_is_dropped(engine: OpenAIEngine, model_ser
     usage = {"prompt_tokens": 10**30, "completion_tokens": -1}
     model_server.script(model, {"steps": [STOP, {"event": {"choices": [], "usage": usage}}, DONE]})
     assert [chunk.usage for chunk in await chunks_from(engine, model)] == [None]
-
-
-async def test_a_connection_is_used_again_after_a_whole_reply(
-    engine: OpenAIEngine, model_server: ModelServer, model: str
-) -> None:
-    model_server.script(model, {"steps": [{"text": "a"}, STOP, DONE]})
-    for _ in range(3):
-        await chunks_from(engine, model)
-    assert len({request.client_port for request in model_server.requests(model)}) == 1

@@ -1,12 +1,11 @@
-"""How the OpenAI engine asks: refusals, retries and their pauses, time-outs, the list of models."""
+"""How the OpenAI engine asks: refusals, retries and their pauses, time-outs."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -32,19 +31,12 @@ def model() -> str:
     return f"test-{uuid.uuid4()}"
 
 
-@pytest.fixture
-def models_script(model_server: ModelServer) -> Iterator[str]:
-    yield "_models"
-    model_server.unscript("_models")
-    model_server.forget_requests()
-
-
 def refusal(status: int, message: str = "no", **fields: object) -> Script:
     return {"status": status, "json": {"error": {"message": message, **fields}}, "headers": NO_WAIT}
 
 
 async def reply(engine: OpenAIEngine, model: str) -> str:
-    completion = Completion(model, [Turn("user", "Hello")])
+    completion = Completion(model, [Turn("system", "Be brief."), Turn("user", "Hello")])
     return "".join([chunk.text async for chunk in engine.stream(completion)])
 
 
@@ -52,6 +44,28 @@ async def failure(engine: OpenAIEngine, model: str) -> ErrorCode:
     with pytest.raises(EngineError) as caught:
         await reply(engine, model)
     return caught.value.code
+
+
+async def test_the_request_holds_the_turns_and_the_key(model_server: ModelServer, model: str) -> None:
+    engine = OpenAIEngine(base_url=model_server.url, api_key="a-key")
+    model_server.script(model, GOOD)
+    await reply(engine, model)
+    await engine.aclose()
+    [request] = model_server.requests(model)
+    assert request.body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+    ]
+    assert request.headers["authorization"] == "Bearer a-key"
+
+
+async def test_a_connection_is_used_again_after_a_whole_reply(
+    engine: OpenAIEngine, model_server: ModelServer, model: str
+) -> None:
+    model_server.script(model, GOOD)
+    for _ in range(3):
+        await reply(engine, model)
+    assert len({request.client_port for request in model_server.requests(model)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -241,51 +255,3 @@ async def test_a_full_pool_of_connections_fails_soon_and_not_in_silence(model_se
     await taker.aclose()
     assert await reply(engine, "fast")
     await engine.aclose()
-
-
-async def test_configured_models_are_not_asked_for() -> None:
-    engine = OpenAIEngine(base_url="http://127.0.0.1:9/v1", models=["b", "a"])
-    assert list(await engine.models()) == ["b", "a"]
-    await engine.aclose()
-
-
-async def test_models_are_asked_for_once_by_all_who_wait(
-    engine: OpenAIEngine, model_server: ModelServer, models_script: str
-) -> None:
-    listing = {"data": [{"id": "first"}, {"id": "second"}, {"id": "first"}, {"id": None}, "odd"]}
-    model_server.script(models_script, {"json": listing, "delay_seconds": 0.1})
-    model_server.forget_requests()
-    for names in await asyncio.gather(engine.models(), engine.models(), engine.models()):
-        assert list(names) == ["first", "second"]
-    assert len(model_server.requests(models_script)) == 1
-
-
-async def test_models_are_asked_for_again_when_the_cache_is_old(model_server: ModelServer, models_script: str) -> None:
-    engine = OpenAIEngine(base_url=model_server.url, models_cache_seconds=0)
-    model_server.script(models_script, {"json": {"data": [{"id": "old"}]}}, {"json": {"data": [{"id": "new"}]}})
-    assert [list(await engine.models()), list(await engine.models())] == [["old"], ["new"]]
-    await engine.aclose()
-
-
-async def test_a_failed_list_of_models_is_remembered_for_a_while(
-    engine: OpenAIEngine, model_server: ModelServer, models_script: str
-) -> None:
-    model_server.script(models_script, refusal(401))
-    model_server.forget_requests()
-    for _ in range(3):
-        with pytest.raises(EngineError) as caught:
-            await engine.models()
-        assert caught.value.code is ErrorCode.MODEL_AUTH
-    assert len(model_server.requests(models_script)) == 1
-
-
-async def test_a_server_that_never_lists_its_models_times_out(
-    engine: OpenAIEngine, model_server: ModelServer, models_script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("inference.engines.openai_models.MODELS_TIMEOUT_SECONDS", 0.2)
-    model_server.script(models_script, {"delay_seconds": 60})
-    started_at = time.monotonic()
-    with pytest.raises(EngineError) as caught:
-        await engine.models()
-    assert caught.value.code is ErrorCode.TIMEOUT
-    assert time.monotonic() - started_at < 2
