@@ -140,6 +140,8 @@ class Runner:
                 self._take(chunk)
         for part, cleaner in self._cleaners.items():
             self.reply.append(part, cleaner.flush())
+        if self._finish_reason is None:
+            raise EngineError(ErrorCode.CUT_OFF, "the engine ended without a finish reason")
 
     def _has_signal(self) -> bool:
         signal = self._signals.get(self.job.inference_id)
