@@ -129,7 +129,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             raise Refused(TOO_MANY_SOCKETS)
         self.asking = Asking(self.runtime, self.visit)
         # Joined before the rows are read, so that nothing falls between.
-        await self.runtime.news.join(self.visit.room.topic, self)
+        await self.runtime.news.join(self)
         await self.screen.send(await hello(self.runtime.worker, self.visit.room))
         self._opened.set()
         self._spawn(self._run_screen())
@@ -231,7 +231,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._opened.is_set():
             self.screen.close()
-            await self.runtime.news.leave(self.visit.room.topic, self)
+            await self.runtime.news.leave(self)
 
 
 def _id_of(frame: ClientFrame) -> dict[str, object]:

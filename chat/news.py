@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from chat.access import Door, Refused, Visit, enter
+from django.utils import timezone
+
+from chat.access import Visit
 from chat.database import rows
+from chat.doors import refused_doors
 from chat.frames import Frame
+from chat.missed import events_since
 from chat.screen import Screen
 from inference.bus import Bus, Event
 from inference.events import ending_of
@@ -21,8 +27,11 @@ from inference.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-RECHECK_SECONDS = 5.0
-"""How often sessions and memberships of open sockets are looked at again."""
+RECHECK_SECONDS = 4.0
+"""How often the rows are asked: who may still be here, and what news were lost."""
+MARGIN_SECONDS = 10.0
+"""How much further back than the last look the next one goes: a row is seen only after its commit."""
+TOLD_SECONDS = 120.0
 RESTARTING = 1012
 
 
@@ -41,36 +50,53 @@ class RoomSocket(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _Room:
+    """One room that has sockets in this process."""
+
+    room_id: UUID
+    since: datetime = field(default_factory=timezone.now)
+    sockets: set[RoomSocket] = field(default_factory=set)
+
+
 class News:
-    """One for each process. `join` and `leave` come from sockets; events come from the bus."""
+    """One for each process. `join` and `leave` come from sockets; events come from the bus.
+
+    The bus may lose an event, so the rows are looked at as well; what has been told is not told again.
+    """
 
     def __init__(self, bus: Bus, worker: Worker) -> None:
         self._bus = bus
         self._worker = worker
-        self._rooms: dict[str, set[RoomSocket]] = defaultdict(set)
+        self._rooms: dict[str, _Room] = {}
+        self._told: dict[Hashable, float] = {}
+        self._looked_at = timezone.now()
         bus.on("news", self._hear_news)
         bus.on("end", self._hear_end)
+        bus.on_renewed.append(self.catch_up)
 
     @property
     def sockets(self) -> list[RoomSocket]:
         """All open sockets of this process."""
-        return [socket for room in self._rooms.values() for socket in room]
+        return [socket for room in self._rooms.values() for socket in room.sockets]
 
     def count_of(self, user_id: int) -> int:
         """How many sockets a person has in this process."""
         return sum(socket.visit.user.pk == user_id for socket in self.sockets)
 
-    async def join(self, topic: str, socket: RoomSocket) -> None:
-        """Tell this socket the news of a room from now on."""
-        self._rooms[topic].add(socket)
-        await self._bus.join(topic)
+    async def join(self, socket: RoomSocket) -> None:
+        """Tell this socket the news of its room from now on."""
+        room = socket.visit.room
+        self._rooms.setdefault(room.topic, _Room(room.pk)).sockets.add(socket)
+        await self._bus.join(room.topic)
 
-    async def leave(self, topic: str, socket: RoomSocket) -> None:
+    async def leave(self, socket: RoomSocket) -> None:
         """Tell it no more; may be called twice."""
-        if socket not in self._rooms.get(topic, ()):
+        topic = socket.visit.room.topic
+        if topic not in self._rooms or socket not in self._rooms[topic].sockets:
             return
-        self._rooms[topic].discard(socket)
-        if not self._rooms[topic]:
+        self._rooms[topic].sockets.discard(socket)
+        if not self._rooms[topic].sockets:
             del self._rooms[topic]
         await self._bus.leave(topic)
 
@@ -79,11 +105,12 @@ class News:
         await self._bus.publish(topic, {"type": "news", "topic": topic, "frames": list(frames)})
 
     async def run(self) -> None:
-        """Close the sockets whose session, account or membership has ended; until cancelled."""
+        """Look at the rows from time to time, until cancelled."""
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
             try:
-                await self._recheck()
+                await self._close_refused()
+                await self.catch_up()
             except JournalError:
                 continue
             except Exception:
@@ -93,9 +120,19 @@ class News:
         """This process shuts down: browsers reconnect to another one."""
         await asyncio.gather(*(socket.leave(RESTARTING) for socket in self.sockets), return_exceptions=True)
 
-    async def _recheck(self) -> None:
+    async def catch_up(self) -> None:
+        """Tell what the rows know and the bus has lost. Raises JournalError."""
+        looked_at = timezone.now()
+        start = self._looked_at - timedelta(seconds=MARGIN_SECONDS)
+        since = {room.room_id: max(room.since, start) for room in self._rooms.values()}
+        for event in await rows.run(events_since, since) if since else ():
+            (self._hear_end if event["type"] == "end" else self._hear_news)(event)
+        self._looked_at = looked_at
+        self._forget_told()
+
+    async def _close_refused(self) -> None:
         doors = {socket.visit.door for socket in self.sockets}
-        refused = await rows.run(_refused, doors) if doors else {}
+        refused = await rows.run(refused_doors, doors) if doors else {}
         for socket in self.sockets:
             close_code = refused.get(socket.visit.door)
             if close_code:
@@ -103,11 +140,15 @@ class News:
 
     def _hear_news(self, event: Event) -> None:
         for frame in event["frames"]:
-            reply = self._reply_of(frame) if frame["type"] == "start" else None
-            for socket in list(self._rooms.get(event["topic"], ())):
-                socket.screen.tell(frame)
-                if reply is not None:
-                    socket.screen.show(reply)
+            if self._is_new(_key_of(frame)):
+                self._tell(event["topic"], frame)
+
+    def _tell(self, topic: str, frame: Frame) -> None:
+        reply = self._reply_of(frame) if frame["type"] == "start" else None
+        for socket in self._sockets_of(topic):
+            socket.screen.tell(frame)
+            if reply is not None:
+                socket.screen.show(reply)
 
     def _reply_of(self, frame: Frame) -> Reply:
         inference_id = UUID(frame["inference_id"])
@@ -115,16 +156,33 @@ class News:
 
     def _hear_end(self, event: Event) -> None:
         ending = ending_of(event)
+        if not self._is_new(ending):
+            return
         self._worker.hear_end(ending)
-        for socket in list(self._rooms.get(ending.topic, ())):
+        for socket in self._sockets_of(ending.topic):
             socket.end(ending)
 
+    def _sockets_of(self, topic: str) -> list[RoomSocket]:
+        room = self._rooms.get(topic)
+        return list(room.sockets) if room else []
 
-def _refused(doors: Iterable[Door]) -> dict[Door, int]:
-    refused = {}
-    for door in doors:
-        try:
-            enter(door)
-        except Refused as refusal:
-            refused[door] = refusal.close_code
-    return refused
+    def _is_new(self, key: Hashable) -> bool:
+        if key is None:
+            return True
+        is_new = key not in self._told
+        self._told[key] = time.monotonic()
+        return is_new
+
+    def _forget_told(self) -> None:
+        oldest = time.monotonic() - TOLD_SECONDS
+        self._told = {key: at for key, at in self._told.items() if at > oldest}
+
+
+def _key_of(frame: Frame) -> Hashable:
+    """By what a frame is known again; None for one that may be told twice."""
+    match frame["type"]:
+        case "message":
+            return "message", frame["message"]["id"]
+        case "start":
+            return "start", frame["inference_id"]
+    return None

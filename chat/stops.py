@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -18,6 +19,8 @@ from inference.worker import Worker
 
 RECORD_SECONDS = 1.0
 """A database that is slower than this does not hold a stop up."""
+AWAIT_END_SECONDS = 0.5
+AWAIT_END_LOOKS = 60
 MAX_POSITION = 2**31 - 1
 """What the column can hold; a position past the end is clamped to the end anyway."""
 
@@ -79,6 +82,7 @@ async def stop(worker: Worker, press: Stop) -> StopResult:
     ending = answer.ending or await _ending_by_the_row(worker, press.inference_id)
     if ending is not None:
         return _result(ending, is_first=recorded.is_first)
+    worker.spawn(_await_end(worker, press.inference_id))
     return StopResult(Outcome.RECORDED, recorded.signal.position)
 
 
@@ -137,6 +141,16 @@ async def _ending_by_the_row(worker: Worker, inference_id: UUID) -> Ending | Non
     except JournalError:
         return None
     return record.ending if record else None
+
+
+async def _await_end(worker: Worker, inference_id: UUID) -> None:
+    """The owner will stop, but its `end` may be lost on the way here: look at the row until it is there."""
+    for _ in range(AWAIT_END_LOOKS):
+        await asyncio.sleep(AWAIT_END_SECONDS)
+        ending = await _ending_by_the_row(worker, inference_id)
+        if ending is not None:
+            await worker.announce(ending)
+            return
 
 
 def _result(ending: Ending, *, is_first: bool) -> StopResult:

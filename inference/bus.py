@@ -118,7 +118,11 @@ class Bus:
             return
         logger.info("subscription renewed")
         for renewed in self.on_renewed:
-            await renewed()
+            try:
+                await renewed()
+            except Exception:
+                # What could not be read again now is read at the next beat.
+                logger.exception("after the subscription was renewed")
 
     async def _hear(self, address: str) -> None:
         while True:
@@ -139,9 +143,10 @@ class Bus:
     async def _probe_until_dead(self, hearing: asyncio.Task[None]) -> None:
         while not hearing.done():
             self._probe_heard.clear()
-            await self.send(self.address, {"type": "probe"})
             try:
+                # The sending too: on a half-open connection it takes as long as Redis is given to answer.
                 async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+                    await self.send(self.address, {"type": "probe"})
                     await self._probe_heard.wait()
             except TimeoutError:
                 logger.warning("subscription is dead")
