@@ -42,7 +42,9 @@ def _refuse_port_in_use(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            message = f"Can't listen on {host}:{port}: {error.strerror}. Choose another port, e.g. PORT={port + 1} make run"
+            message = (
+                f"Can't listen on {host}:{port}: {error.strerror}. Choose another port, e.g. PORT={port + 1} make run"
+            )
             raise CommandError(message) from None
 
 
