@@ -26,16 +26,13 @@ _EXTENSIONS = comrak.ExtensionOptions(
 _OPTIONS = comrak.RenderOptions(escape=True)
 _OPTIONS_WITH_LINES = comrak.RenderOptions(escape=True, sourcepos=True)
 
-_TAGS = (
-    "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre span strong table tbody td th thead tr ul"
-)
+_TAGS = "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li ol p pre span strong table tbody td th thead tr ul"
 _CLEANER = nh3.Cleaner(
     tags=set(_TAGS.split()),
     clean_content_tags=set(),
     attributes={
         "a": {"href", "title"},
         "code": {"class"},
-        "input": {"checked"},
         "ol": {"start"},
         "span": {"class"},
     },
@@ -45,7 +42,7 @@ _CLEANER = nh3.Cleaner(
         "th": {"align": {"left", "center", "right"}},
     },
     # What scrolls sideways must be reachable by keyboard.
-    set_tag_attribute_values={"pre": {"tabindex": "0"}, "input": {"type": "checkbox", "disabled": ""}},
+    set_tag_attribute_values={"pre": {"tabindex": "0"}},
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",
     link_rel="noopener noreferrer nofollow",
@@ -59,6 +56,7 @@ _PROSE = re.compile(r"(?:\*\*|`)?[^\W\d_]")
 _DEFINITIONS = re.compile(r"(?:\A|\n[ \t]*\n)((?: {0,3}\[[^\[\]\n]+\]:[^\n]+(?:\n|\Z))+)")
 _FENCED = re.compile(r" {0,3}(?:```|~~~)")
 _DEFINITIONS_CHARACTERS = 10_000
+_TASK_BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 _DEPTH = 100
 _NESTING = re.compile(r"<(/)?(?:blockquote|del|em|ol|strong|ul)\b")
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
@@ -113,6 +111,9 @@ def render_block(source: str, definitions: str, *, colour_characters: int = COLO
         page = dress_code(page, colour_characters=colour_characters)
     if "<table>" in page:
         page = page.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
+    if "<input" in page:
+        # A box that nobody can tick is not a form's control: it would need a label.
+        page = _TASK_BOX.sub(lambda match: f'<span class="task">{"☑" if match[1] else "☐"}</span>', page)
     if "<img" in page:
         page = _IMAGE.sub(_link_to_image, page)
     return mark_safe(_CLEANER.clean(page))  # noqa: S308 - sanitized

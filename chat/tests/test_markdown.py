@@ -34,13 +34,11 @@ HOSTILE = [
     '<div class="code-bar" data-action="regenerate"><button form="x">Stop</button></div>',
     "- [x] <input autofocus onfocus=alert(1)>",
 ]
-TAGS = (
-    "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre span strong table tbody td th thead tr ul"
-)
+TAGS = "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr li ol p pre span strong table tbody td th thead tr ul"
 ALLOWED_TAGS = set(TAGS.split())
 TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)([^>]*)>")
 ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
-ALLOWED_ATTRIBUTES = {"align", "checked", "class", "disabled", "href", "rel", "start", "tabindex", "title", "type"}
+ALLOWED_ATTRIBUTES = {"align", "class", "href", "rel", "start", "tabindex", "title"}
 
 
 def assert_inert(page: str) -> None:
@@ -124,9 +122,8 @@ def test_reference_links_reach_over_blocks_wherever_they_are_defined() -> None:
 
 def test_a_task_list_has_boxes_that_nobody_can_tick() -> None:
     (page,) = render("- [x] done\n- [ ] open\n")
-    assert page.count('type="checkbox"') == 2
-    assert page.count("disabled") == 2
-    assert page.count("checked") == 1
+    assert '<span class="task">☑</span> done' in page
+    assert '<span class="task">☐</span> open' in page
 
 
 def test_only_line_feeds_and_returns_end_a_line() -> None:

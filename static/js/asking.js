@@ -28,7 +28,7 @@ export class Asking {
     if (text && this.#log.isEmpty) this.prompt(text);
   }
 
-  /** Something that the server has not confirmed yet, or undefined. */
+  /** Something that has not been answered by the beginning of a reply or by an error yet, or undefined. */
   get waiting() {
     return this.#outbox.waiting[0];
   }
@@ -49,13 +49,11 @@ export class Asking {
     for (const entry of this.#outbox.waiting) this.#transmit(entry);
   }
 
-  /** A message of ours has been saved. Returns its element, or undefined if it is not from this tab. */
+  /** A message of ours has been saved; its reply is still to begin. Returns whether it is from this tab. */
   confirm(message) {
-    const entry = this.#outbox.get(message.client_id);
-    const element = entry && this.#log.messageOfClient(message.client_id);
+    const element = this.#outbox.get(message.client_id) && this.#log.messageOfClient(message.client_id);
     if (element) this.#log.confirmPrompt(element, message);
-    this.#outbox.delete(message.client_id);
-    return element;
+    return Boolean(element);
   }
 
   /** A reply that we asked for has begun. */

@@ -46,6 +46,7 @@ export class Log {
     element.querySelector(".text").textContent = text;
     this.#element.append(element);
     this.markSending(element);
+    return element;
   }
 
   markSending(element) {
@@ -64,12 +65,12 @@ export class Log {
     element.dataset.messageId = message.id;
     element.dataset.status = message.status;
     this.#say(element, "");
+    this.#place(element);
   }
 
   /** Show a prompt from elsewhere: another tab, another person. */
   addPrompt(message) {
-    this.addOwnPrompt(message.client_id ?? "", message.text);
-    const element = this.#element.lastElementChild;
+    const element = this.addOwnPrompt(message.client_id ?? "", message.text);
     this.confirmPrompt(element, message);
     if (message.author === document.body.dataset.user) return;
     const heading = element.querySelector("h2");
@@ -83,13 +84,21 @@ export class Log {
     if (parent) this.cutAfter(parent);
     const element = this.#copy("reply-template");
     Object.assign(element.dataset, { inferenceId, messageId, clientId: clientId ?? "" });
-    this.#element.append(element);
+    this.#place(element);
     return this.#adopt(element);
   }
 
   /** Take away what follows `element`: another branch of the tree is shown from here on. Unsent prompts stay. */
   cutAfter(element) {
     while (element.nextElementSibling?.dataset.messageId) element.nextElementSibling.remove();
+  }
+
+  // What is saved stands before what is not sent yet.
+  #place(element) {
+    const firstUnsent = [...this.#element.children].find((other) => other !== element && !other.dataset.messageId);
+    if (element.nextElementSibling !== (firstUnsent ?? null) || !element.isConnected) {
+      this.#element.insertBefore(element, firstUnsent ?? null);
+    }
   }
 
   #adopt(element) {

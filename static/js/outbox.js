@@ -1,4 +1,4 @@
-// What this tab has asked for and the server has not confirmed. It survives a reload; the server takes each once.
+// What this tab has asked for and no reply has begun to yet. It survives a reload; the server takes each once.
 
 import { newId } from "./identifiers.js";
 

@@ -1,0 +1,108 @@
+"""Fixtures of the browser tests: a site of two workers, a scripted model, and people with a Chromium each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext
+
+from chat.tests.page.screen import Screen
+from testing.model_server import ModelServer
+from testing.services import PostgresServer, RedisServer
+from testing.workers import Site
+
+MODEL = "page"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+
+NewScreen = Callable[..., Screen]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "/page/" in item.path.as_posix():
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.processes)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_type_launch_args, "executable_path": "/usr/bin/chromium", "args": ARGUMENTS}
+
+
+@pytest.fixture(scope="session")
+def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+    """One site for all browser tests; each has people and rooms of its own."""
+    name = f"pages_{uuid.uuid4().hex}"
+    database_url = postgres_server.create_database(name)
+    variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"}
+    servers = {"redis_url": session_redis.url, "openai_base_url": model_server.url}
+    with Site(2, database_url=database_url, **servers, **variables) as running:
+        yield running
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture
+def model(model_server: ModelServer) -> Iterator[Model]:
+    yield Model(model_server)
+    model_server.unscript(MODEL)
+
+
+@pytest.fixture
+def new_screen(browser: Browser, site: Site) -> Iterator[NewScreen]:
+    """`new_screen("alice")` gives a browser of that person; `new_screen(beside=screen)` a second tab.
+
+    What the browser complains about (a policy, a fault in a module) fails the test.
+    """
+    contexts: list[BrowserContext] = []
+    screens: list[Screen] = []
+
+    def make(name: str = "alice", *, beside: Screen | None = None, **options: Any) -> Screen:
+        context = beside.page.context if beside else browser.new_context(**options)
+        if not beside:
+            contexts.append(context)
+            account = site.account(name)
+            context.add_cookies([{"name": n, "value": v, "url": site.url} for n, v in account.cookies.items()])
+        screen = Screen(context.new_page(), site.url, account=beside.account if beside else account)
+        screens.append(screen)
+        return screen
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert [fault for screen in screens for fault in screen.faults] == []
+
+
+@pytest.fixture
+def alice(new_screen: NewScreen) -> Screen:
+    """Alice in a new room."""
+    screen = new_screen("alice")
+    screen.open_new_room()
+    return screen
+
+
+class Model:
+    """What the scripted model says. `None` in a script waits until the test says `go()`."""
+
+    def __init__(self, server: ModelServer) -> None:
+        self._server = server
+
+    def says(self, *texts: str | None, reasoning: tuple[str, ...] = (), finish: str = "stop") -> None:
+        thoughts = [{"reasoning": text} for text in reasoning]
+        steps = [{"wait_go": True} if text is None else {"text": text} for text in texts]
+        self._server.script(MODEL, {"steps": [*thoughts, *steps, {"finish": finish}, {"done": True}]})
+
+    def says_slowly(self, text: str, count: int, pace_seconds: float = 0.02) -> None:
+        repeated = {"text": text, "repeat": count, "pace_seconds": pace_seconds}
+        self._server.script(MODEL, {"steps": [repeated, {"finish": "stop"}, {"done": True}]})
+
+    def answers(self, status: int) -> None:
+        self._server.script(MODEL, {"status": status, "json": {"error": {"message": "no"}}})
+
+    def is_silent(self) -> None:
+        self._server.script(MODEL, {"steps": [{"stall": True}]})
+
+    def go(self) -> None:
+        self._server.go(MODEL)

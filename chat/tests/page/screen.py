@@ -1,0 +1,151 @@
+"""A room as a person sees it: one tab of one person, with the words of the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Locator, Page, WebSocketRoute, expect
+
+from testing.client import Account
+
+Frame = dict[str, Any]
+
+
+class Screen:
+    """One tab. `faults` is what the browser has complained about."""
+
+    def __init__(self, page: Page, site_url: str, *, account: Account) -> None:
+        self.page = page
+        self.site_url = site_url
+        self.account = account
+        self.faults: list[str] = []
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("console", self._listen)
+
+    @property
+    def box(self) -> Locator:
+        return self.page.get_by_label("Message", exact=True)
+
+    @property
+    def button(self) -> Locator:
+        return self.page.locator("#go")
+
+    @property
+    def prompts(self) -> Locator:
+        return self.page.locator('#log > [data-role="user"]')
+
+    @property
+    def replies(self) -> Locator:
+        return self.page.locator('#log > [data-role="assistant"]')
+
+    @property
+    def reply(self) -> Locator:
+        """The latest."""
+        return self.replies.last
+
+    @property
+    def content(self) -> Locator:
+        return self.reply.locator('[data-part="content"]')
+
+    @property
+    def reasoning(self) -> Locator:
+        return self.reply.locator('[data-part="reasoning"]')
+
+    @property
+    def state(self) -> Locator:
+        """The line below the latest reply."""
+        return self.reply.locator(".state")
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.site_url + path)
+
+    def open_new_room(self) -> str:
+        room_id = self.account.create_room("")
+        self.open(f"/rooms/{room_id}/")
+        return room_id
+
+    def ask(self, text: str = "Hello") -> None:
+        self.box.fill(text)
+        self.box.press("Enter")
+
+    def action(self, name: str) -> Locator:
+        """A button of the latest reply: continue, regenerate, copy."""
+        return self.reply.locator(f'[data-action="{name}"]')
+
+    def expect_status(self, status: str) -> None:
+        expect(self.reply).to_have_attribute("data-status", status, timeout=10_000)
+
+    def expect_button(self, state: str) -> None:
+        expect(self.button).to_have_attribute("data-state", state, timeout=10_000)
+
+    def html(self) -> list[str]:
+        """The blocks of the latest reply as they stand in the document."""
+        script = "blocks => blocks.map(block => block.innerHTML)"
+        blocks: list[str] = self.content.locator("> .block").evaluate_all(script)
+        return blocks
+
+    def text(self) -> str:
+        return self.content.text_content() or ""
+
+    def _listen(self, message: ConsoleMessage) -> None:
+        # That a link breaks is what some tests are about.
+        if message.type in ("error", "warning") and "WebSocket connection to" not in message.text:
+            self.faults.append(message.text)
+
+
+class Wire:
+    """Stands between a tab and the site's socket: holds frames back, lets them go, cuts the link.
+
+    To be made before the room is opened.
+    """
+
+    def __init__(self, screen: Screen) -> None:
+        self.sent: list[Frame] = []
+        self.received: list[Frame] = []
+        self.holds_from_page: Callable[[Frame], bool] = lambda frame: False
+        self.holds_from_site: Callable[[Frame], bool] = lambda frame: False
+        self.is_down = False
+        self._held: list[Callable[[], None]] = []
+        self._links: list[WebSocketRoute] = []
+        screen.page.route_web_socket("**/ws/**", self._connect)
+
+    def release(self) -> None:
+        """Send what was held back, and hold nothing any more."""
+        self.holds_from_page = self.holds_from_site = lambda frame: False
+        held, self._held = self._held, []
+        for send in held:
+            send()
+
+    def cut(self, *, code: int = 1012) -> None:
+        """The link breaks, and stays broken until `mend`."""
+        self.is_down = True
+        for link in self._links:
+            link.close(code=code)
+        self._links.clear()
+
+    def mend(self) -> None:
+        self.is_down = False
+
+    def types_sent(self) -> list[str]:
+        return [frame["type"] for frame in self.sent]
+
+    def _connect(self, link: WebSocketRoute) -> None:
+        if self.is_down:
+            link.close(code=1012)
+            return
+        self._links.append(link)
+        site = link.connect_to_server()
+        link.on_message(lambda text: self._pass(str(text), site.send, self.sent, from_page=True))
+        site.on_message(lambda text: self._pass(str(text), link.send, self.received, from_page=False))
+
+    def _pass(self, text: str, send: Callable[[str], None], log: list[Frame], *, from_page: bool) -> None:
+        frame = json.loads(text)
+        log.append(frame)
+        holds = self.holds_from_page if from_page else self.holds_from_site
+        if holds(frame):
+            self._held.append(lambda: send(text))
+        else:
+            send(text)
