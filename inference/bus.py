@@ -23,7 +23,7 @@ WORKERS = "workers"
 
 PROBE_SECONDS = 5.5
 """Between two probes of the subscription: under 12 commands a minute (DESIGN section 8, I6)."""
-PROBE_TIMEOUT_SECONDS = 4.0
+PROBE_TIMEOUT_SECONDS = 3.0
 """PROBE_SECONDS + PROBE_TIMEOUT_SECONDS bounds how long a dead subscription goes unnoticed."""
 RETRY_SECONDS = 0.5
 
