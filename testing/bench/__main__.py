@@ -1,0 +1,43 @@
+"""`python -m testing.bench [section …]`: measures the named sections, or all of them, and prints their tables."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+import uvloop
+
+from testing.bench import markdown
+from testing.bench.servers import Ground
+from testing.bench.steady import Steady
+from testing.bench.table import Table
+
+Section = Callable[[], Awaitable[Table]]
+
+
+def sections(ground: Ground) -> dict[str, Section]:
+    """By the names that `BENCH` takes, in the order in which they are printed."""
+    steady = Steady(ground)
+    return {
+        "cpu": steady.cpu,
+        "lag": steady.lag,
+        "markdown": markdown.run,
+    }
+
+
+async def measure(names: list[str]) -> None:
+    ground = Ground()
+    known = sections(ground)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SystemExit(f"no section {', '.join(unknown)}; there are: {', '.join(known)}")
+    with ground:
+        for name in names or known:
+            sys.stdout.write(f"{await known[name]()}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(measure(sys.argv[1:]))

@@ -1,0 +1,135 @@
+"""The processes that are measured, and those around them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from testing.bench.load import Place
+from testing.client import Account
+from testing.server_process import ServerProcess, is_listening
+from testing.services import PROJECT, PostgresServer, RedisServer
+from testing.workers import Worker, collect_static_files
+
+DATABASE = "bench"
+ASKER = "alice"
+
+
+class DurablePostgres(PostgresServer):
+    """With the flushes that the tests do without: a commit costs what it costs in production."""
+
+    def command(self) -> list[str]:
+        settings = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"]
+        return [*super().command(), *(part for setting in settings for part in ("-c", setting))]
+
+
+class Program(ServerProcess):
+    """One of this package's own servers; its arguments after the port."""
+
+    module: ClassVar[str]
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__()
+        self._arguments = [str(argument) for argument in arguments]
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", self.module, str(self.port), *self._arguments]
+
+    def working_folder(self) -> Path:
+        return PROJECT
+
+    def is_ready(self) -> bool:
+        return is_listening(self.port)
+
+
+class Upstream(Program):
+    """The paced model server."""
+
+    name = "upstream"
+    module = "testing.bench.upstream"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def journal(self) -> dict[str, Any]:
+        """What it has done: `chunk_count`, `live_count`, `closed_at`."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.request("GET", "/_journal")
+        value: dict[str, Any] = json.loads(connection.getresponse().read())
+        connection.close()
+        return value
+
+
+class Relay(Program):
+    """The floor."""
+
+    name = "relay"
+    module = "testing.bench.relay"
+
+
+class Polling(Program):
+    """The design that reads a flag in Redis at every chunk."""
+
+    name = "polling"
+    module = "testing.bench.polling"
+
+
+class UvloopWorker(Worker):
+    """A worker started by our own command, which installs uvloop."""
+
+    def command(self) -> list[str]:
+        return [sys.executable, "manage.py", "serve", "--port", str(self.port)]
+
+
+class Ground:
+    """Database, Redis and model server, which all sections share; a context manager."""
+
+    def __init__(self) -> None:
+        self._servers = ExitStack()
+        self._cookies: dict[str, str] = {}
+        self._room_ids: list[str] = []
+
+    def __enter__(self) -> Self:
+        self.upstream = self._servers.enter_context(Upstream())
+        self.redis = self._servers.enter_context(RedisServer())
+        self._postgres = self._servers.enter_context(DurablePostgres())
+        self._database_url = self._postgres.create_database(DATABASE)
+        collect_static_files()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._servers.close()
+
+    def worker(self, worker_type: type[Worker] = Worker) -> Worker:
+        """A worker of the one site; not started."""
+        variables = {
+            "DATABASE_URL": self._database_url,
+            "REDIS_URL": self.redis.url,
+            "OPENAI_BASE_URL": self.upstream.url,
+            "CHAT_DEFAULT_MODEL": "paced-80",
+            "DRAIN_SECONDS": "1",
+            "LIMITS": "off",
+            "LOG_LEVEL": "WARNING",
+        }
+        return worker_type(variables)
+
+    def rooms(self, worker: Worker, count: int) -> list[Place]:
+        """One person's rooms of the site, as seen from this worker; made when they are first needed."""
+        with Account(worker.url, ASKER) as account:
+            account.http.cookies.update(self._cookies)
+            if not self._cookies:
+                self._cookies = account.sign_up().cookies
+            while len(self._room_ids) < count:
+                self._room_ids.append(account.create_room())
+        cookie = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
+        return [Place(worker.port, room_id, cookie) for room_id in self._room_ids[:count]]
+
+
+def relay_rooms(relay: Program, count: int) -> list[Place]:
+    """The same of a server that knows no rooms."""
+    return [Place(relay.port, str(number)) for number in range(count)]
