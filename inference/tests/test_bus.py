@@ -234,6 +234,8 @@ async def test_a_half_open_subscription_is_found_within_ten_seconds_and_renewed(
             async with asyncio.timeout(10):
                 await renewed.wait()
             await heard_again(here, far, seconds=1)
+            network.resume()
+        await connections_are_gone(network)
 
 
 async def test_a_watcher_that_fails_after_a_renewal_does_not_end_the_bus(
@@ -258,6 +260,8 @@ async def test_a_watcher_that_fails_after_a_renewal_does_not_end_the_bus(
             async with asyncio.timeout(PROMPT_SECONDS):
                 await second.wait()
             await bus.has_subscription.wait()
+            network.resume()
+        await connections_are_gone(network)
 
 
 async def test_a_bus_that_has_ended_leaves_no_subscription_behind(redis_server: RedisServer) -> None:
@@ -272,6 +276,13 @@ async def test_a_bus_that_has_ended_leaves_no_subscription_behind(redis_server: 
 def subscriptions(server: RedisServer) -> str:
     with server.client() as client:
         return " ".join(name.decode() for name in client.pubsub_channels("tests*"))
+
+
+async def connections_are_gone(network: FaultProxy) -> None:
+    """A proxy that ends before its connections leaves sockets for the garbage collector to complain of."""
+    async with asyncio.timeout(PROMPT_SECONDS):
+        while network.connection_count:  # noqa: ASYNC110  # it lives in another thread
+            await asyncio.sleep(0.01)
 
 
 async def subscriptions_are_gone(server: RedisServer) -> None:
