@@ -37,16 +37,20 @@ class Asking:
 
         Raises FrameError with the client's id.
         """
+        taken = await self.take(frame)
+        return [] if taken.job is not None else frames_of(taken, frame.client_id)
+
+    async def take(self, frame: Prompt) -> Taken:
+        """Take a prompt, which the room is told of; one that was taken before gives its rows. Raises FrameError."""
         client_id = str(frame.client_id)
         if isinstance(frame, Send):
             _check_text(frame)
         if self._runtime.worker.is_draining:
             raise FrameError("restarting", "The server restarts; ask again in a moment.", client_id=client_id)
         try:
-            taken = await self._take(frame)
+            return await self._take(frame)
         except JournalError:
             raise FrameError("unavailable", "The database can't be reached; try again.", client_id=client_id) from None
-        return [] if taken.job is not None else frames_of(taken, frame.client_id)
 
     async def _take(self, frame: Prompt) -> Taken:
         loop = asyncio.get_running_loop()

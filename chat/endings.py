@@ -47,7 +47,10 @@ def finish(result: Result) -> Ending | None:
         if result.stop is not None and inference.stop_requested_at is None:
             # Heard over the channel layer while the database was away.
             _record(inference, result.stop)
-        _write(inference, _wanted(inference, result), result)
+        end = _wanted(inference, result)
+        if end.status is Status.INTERRUPTED:
+            inference.stop_source = Inference.StopSource.SHUTDOWN
+        _write(inference, end, result)
     elif _may_lengthen(inference, result):
         _write(inference, _wanted(inference, result), result)
     return ending_of(inference)

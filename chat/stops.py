@@ -45,6 +45,7 @@ class Stop:
     inference_id: UUID
     position: int | None
     source: str
+    """One of Inference.StopSource; `admin` goes by another permission than the others."""
     room_id: UUID | None = None
     may_go_unrecorded: bool = False
     """Whether the socket is known to be its writer's, so that the owner may be told while the database is away."""
@@ -87,7 +88,8 @@ async def stop(worker: Worker, press: Stop) -> StopResult:
 
 
 def _record(press: Stop) -> _Recorded | None:
-    rooms = Room.objects.writable_by(press.user)
+    is_admin = press.source == Inference.StopSource.ADMIN
+    rooms = Room.objects.overseen_by(press.user) if is_admin else Room.objects.writable_by(press.user)
     inferences = Inference.objects.filter(pk=press.inference_id, room__in=rooms).defer("parts")
     if press.room_id is not None:
         inferences = inferences.filter(room=press.room_id)

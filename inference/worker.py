@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
@@ -78,7 +79,8 @@ class Worker:
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something that must outlive whoever asked for it; this worker owns the task and logs its failure."""
-        task = asyncio.create_task(work)
+        # In a context of its own: that of an HTTP request holds on to a thread and a connection of that request.
+        task = asyncio.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._forget)
         return task

@@ -3,5 +3,6 @@
 from chat.models.inference import Inference
 from chat.models.message import Message
 from chat.models.room import Membership, Room
+from chat.models.token import ApiToken
 
-__all__ = ["Inference", "Membership", "Message", "Room"]
+__all__ = ["ApiToken", "Inference", "Membership", "Message", "Room"]

@@ -96,6 +96,8 @@ class Inference(models.Model):
         PAGE = "page"
         API = "api"
         ADMIN = "admin"
+        SHUTDOWN = "shutdown"
+        """Nobody pressed Stop: the owner had to end, and the reply is `interrupted`."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     room = models.ForeignKey(Room, on_delete=models.CASCADE, related_name="inferences")
@@ -129,6 +131,10 @@ class Inference(models.Model):
 
     class Meta:
         ordering = ("-started_at",)
+        permissions = (
+            ("stop_inference", "Can stop any live inference"),
+            ("export_inference", "Can export inferences"),
+        )
         constraints = (
             models.UniqueConstraint(
                 fields=["room"], condition=models.Q(status__in=["pending", "streaming"]), name="one_live_per_room"
@@ -143,6 +149,11 @@ class Inference(models.Model):
                 fields=["worker"], condition=models.Q(status__in=["pending", "streaming"]), name="live_by_worker"
             ),
             models.Index(fields=["status", "-started_at"], name="inference_by_status"),
+            models.Index(fields=["-started_at"], name="inference_by_start"),
+            models.Index(fields=["model", "-started_at"], name="inference_by_model"),
+            models.Index(
+                fields=["stop_source", "-started_at"], condition=~models.Q(stop_source=""), name="inference_by_stop"
+            ),
         )
 
     def __str__(self) -> str:

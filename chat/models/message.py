@@ -42,10 +42,15 @@ class Message(models.Model):
 
     class Meta:
         ordering = ("created_at",)
+        permissions = (("export_message", "Can export messages"),)
         constraints = (
             models.UniqueConstraint(fields=["room", "author", "client_id"], name="one_message_per_client_id"),
         )
-        indexes = (models.Index(fields=["room", "created_at"], name="message_by_room"),)
+        indexes = (
+            models.Index(fields=["room", "created_at"], name="message_by_room"),
+            models.Index(fields=["-created_at"], name="message_by_time"),
+            models.Index(fields=["status", "-created_at"], name="message_by_status"),
+        )
 
     def __str__(self) -> str:
         return f"{self.role} message {self.pk}"

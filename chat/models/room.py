@@ -30,6 +30,12 @@ class RoomQuerySet(models.QuerySet["Room"]):
         """The rooms this person may rename, share and delete."""
         return self.visible_to(user).filter(membership__role=Membership.Role.OWNER)
 
+    def overseen_by(self, user: UserModel) -> RoomQuerySet:
+        """All rooms, for staff who may stop any reply; the admin's stop alone goes by this."""
+        if user.is_active and user.is_staff and user.has_perm("chat.stop_inference"):
+            return self.all()
+        return self.none()
+
     def create_for(self, user: UserModel, *, title: str = "") -> Room:
         """A new room with this person as its owner."""
         with transaction.atomic():
