@@ -1,5 +1,7 @@
 """Markdown that grows shows what a reload would show, and ends as what is saved."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,8 +49,8 @@ TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=30).map("".join)
 class Screen:
     """What the browser does with patches: it slices UTF-16."""
 
-    def __init__(self, blocks: list[str] | None = None) -> None:
-        self.blocks = list(blocks or [])
+    def __init__(self, blocks: Sequence[str] = ()) -> None:
+        self.blocks = list(blocks)
 
     def apply(self, patches: list[Patch]) -> None:
         for index, keep, tail, _ in patches:

@@ -27,6 +27,11 @@ export class Log {
     return [...this.#replies.values()].filter((reply) => reply.isLive);
   }
 
+  /** The latest reply if the path ends with it. */
+  get lastReply() {
+    return this.reply(this.#element.lastElementChild?.dataset.inferenceId);
+  }
+
   reply(inferenceId) {
     return this.#replies.get(inferenceId);
   }

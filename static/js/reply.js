@@ -38,8 +38,12 @@ export class Reply {
     return this.#element.dataset.inferenceId;
   }
 
+  get status() {
+    return this.#element.dataset.status;
+  }
+
   get isLive() {
-    return LIVE.has(this.#element.dataset.status);
+    return LIVE.has(this.status);
   }
 
   /** How far the reply has been received; a frozen screen shows less. */

@@ -63,11 +63,18 @@ export class Room {
     this.#stops.resend();
     if ((lastMessageId ?? "") !== this.#lastMessageId && refetch(lastMessageId)) return;
     this.#asking.resend();
-    for (const reply of this.#log.liveReplies) {
-      if (this.#isReconnected) reply.reset();
+    this.#follow(this.#isReconnected);
+    this.#isReconnected = true;
+  }
+
+  // After a break the last reply too: it may have been cut back by a late stop from elsewhere.
+  #follow(isReconnected) {
+    const replies = new Set(this.#log.liveReplies);
+    if (isReconnected && this.#log.lastReply) replies.add(this.#log.lastReply);
+    for (const reply of replies) {
+      if (isReconnected) reply.reset();
       this.#socket.send({ type: "follow", inference_id: reply.inferenceId, position: reply.position });
     }
-    this.#isReconnected = true;
   }
 
   #message(message) {
@@ -90,9 +97,11 @@ export class Room {
   }
 
   #replyEnded(frame) {
-    this.#log.reply(frame.inference_id)?.end(frame);
+    const reply = this.#log.reply(frame.inference_id);
+    const isNews = reply?.status !== frame.status;
+    reply?.end(frame);
     this.#stops.end(frame);
-    this.#announcer.say(sentence(frame.status === "completed" ? "reply_finished" : `reply_${frame.status}`));
+    if (isNews) this.#announcer.say(sentence(`reply_${frame.status}`));
     this.#showState();
   }
 

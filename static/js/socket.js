@@ -17,6 +17,7 @@ export class RoomSocket {
   #pingTimer;
   #pingsUnanswered = 0;
   #isStopped = true;
+  #isGreeted = false;
   #wake = () => this.#reconnectNow();
   #sleep = () => this.#onLink("offline");
 
@@ -45,9 +46,9 @@ export class RoomSocket {
     this.#abandon();
   }
 
-  /** Returns false when there is no link; nothing is queued here. */
+  /** Returns false when there is no link, or no `hello` on it yet; nothing is queued here. */
   send(frame) {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    if (!this.#isGreeted || this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify(frame));
     return true;
   }
@@ -67,6 +68,7 @@ export class RoomSocket {
     if (frame.type === "hello") {
       // Not at `open`: a server that refuses us does so after accepting.
       this.#attempts = 0;
+      this.#isGreeted = true;
       this.#onLink("open");
     }
     this.#onFrame(frame);
@@ -101,6 +103,7 @@ export class RoomSocket {
 
   #abandon() {
     clearInterval(this.#pingTimer);
+    this.#isGreeted = false;
     if (!this.#socket) return;
     this.#socket.onmessage = this.#socket.onclose = null;
     this.#socket.close();

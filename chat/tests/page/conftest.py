@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext
 
 from chat.tests.page.screen import Screen
-from testing.model_server import ModelServer
+from testing.model_server import ModelServer, Step
 from testing.services import PostgresServer, RedisServer
 from testing.workers import Site
 
@@ -90,12 +90,12 @@ class Model:
         self._server = server
 
     def says(self, *texts: str | None, reasoning: tuple[str, ...] = (), finish: str = "stop") -> None:
-        thoughts = [{"reasoning": text} for text in reasoning]
-        steps = [{"wait_go": True} if text is None else {"text": text} for text in texts]
+        thoughts: list[Step] = [{"reasoning": text} for text in reasoning]
+        steps: list[Step] = [{"wait_go": True} if text is None else {"text": text} for text in texts]
         self._server.script(MODEL, {"steps": [*thoughts, *steps, {"finish": finish}, {"done": True}]})
 
     def says_slowly(self, text: str, count: int, pace_seconds: float = 0.02) -> None:
-        repeated = {"text": text, "repeat": count, "pace_seconds": pace_seconds}
+        repeated: Step = {"text": text, "repeat": count, "pace_seconds": pace_seconds}
         self._server.script(MODEL, {"steps": [repeated, {"finish": "stop"}, {"done": True}]})
 
     def answers(self, status: int) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from chat.tests.page.conftest import Model, NewScreen
 from chat.tests.page.screen import Screen, Wire
 from testing.server_process import wait_until
+from testing.services import PostgresServer
 
 
 def assert_same_after_reload(screen: Screen) -> None:
@@ -197,6 +200,48 @@ def test_a_stop_outlives_a_reload_that_comes_before_its_answer(new_screen: NewSc
     alice.page.reload()
     alice.expect_status("stopped")
     expect(alice.content).to_have_text("kept")
+
+
+def test_a_late_stop_in_another_tab_is_seen_after_a_broken_link(new_screen: NewScreen, model: Model) -> None:
+    alice = new_screen("alice")
+    wire = Wire(alice)
+    alice.open_new_room()
+    model.says("seen", None, " and unseen")
+    alice.ask()
+    other = new_screen(beside=alice)
+    other_wire = Wire(other)
+    other.page.goto(alice.page.url)
+    expect(other.content).to_have_text("seen")
+    other_wire.holds_from_page = lambda frame: frame["type"] == "stop"
+    other.button.click()
+    model.go()
+    expect(alice.content).to_have_text("seen and unseen")
+    alice.expect_status("completed")
+    wire.cut()
+    other_wire.release()
+    other.expect_status("stopped")
+    wire.mend()
+    alice.expect_status("stopped")
+    expect(alice.content).to_have_text("seen")
+
+
+def test_while_the_database_is_away_the_page_says_that_the_stop_is_not_settled(
+    alice: Screen, postgres_server: PostgresServer, model: Model
+) -> None:
+    model.says("kept", None)
+    alice.ask()
+    expect(alice.content).to_have_text("kept")
+    postgres_server.pause()
+    try:
+        alice.button.click()
+        expect(alice.state).to_have_text(re.compile("Still stopping…|The stop is not written down yet"))
+        alice.expect_button("stopping")
+        expect(alice.content).to_have_text("kept")
+    finally:
+        postgres_server.resume()
+    alice.expect_status("stopped")
+    expect(alice.content).to_have_text("kept")
+    assert_same_after_reload(alice)
 
 
 def test_a_second_press_changes_nothing(alice: Screen, model: Model) -> None:
