@@ -10,9 +10,17 @@ class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic for the
     """A name and a password, twice."""
 
 
-class RoomForm(forms.ModelForm):  # type: ignore[type-arg]  # generic for the stubs only
+class RoomForm(forms.ModelForm[Room]):
     """A new room; it may come without a title, and then takes that of its first prompt."""
 
     class Meta:
         model = Room
         fields = ("title",)
+
+
+class RoomSettingsForm(forms.ModelForm[Room]):
+    """What the owner of a room can change in it."""
+
+    class Meta:
+        model = Room
+        fields = ("title", "model", "system_prompt")

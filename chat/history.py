@@ -1,4 +1,4 @@
-"""The path of messages that a page shows, and the turns that the model is sent. In a database thread."""
+"""The messages of a path, and the turns that the model is sent. In a database thread."""
 
 from __future__ import annotations
 
@@ -7,23 +7,15 @@ from uuid import UUID
 from django.conf import settings
 
 from chat.models import Message, Room
+from chat.tree import Tree
 from inference.engine import Turn
 
 
-def path_to(room: Room, leaf: Message | None) -> list[Message]:
-    """The messages from the first prompt to `leaf`, oldest first."""
-    by_id: dict[UUID | None, Message] = {message.pk: message for message in room.messages.select_related("author")}
-    path: list[Message] = []
-    message = by_id.get(leaf.pk) if leaf else None
-    while message is not None:
-        path.append(message)
-        message = by_id.get(message.parent_id)
-    return path[::-1]
-
-
-def newest_path(room: Room) -> list[Message]:
-    """The path to the newest message: what a page shows first."""
-    return path_to(room, room.messages.order_by("-created_at").first())
+def path_to(room: Room, leaf_id: UUID | None) -> list[Message]:
+    """The messages from the first prompt to this one, oldest first, with their texts."""
+    path = Tree(room).path_to(leaf_id)
+    messages = Message.objects.filter(pk__in=path).select_related("author").in_bulk()
+    return [messages[message_id] for message_id in path]
 
 
 def turns_for(room: Room, prompt: Message, *, kept: str = "") -> list[Turn]:
@@ -32,7 +24,7 @@ def turns_for(room: Room, prompt: Message, *, kept: str = "") -> list[Turn]:
     Messages without text are left out: an empty reply, or one that was only reasoning, makes model servers refuse the
     whole request. The oldest are left out when there is too much, the prompt itself never.
     """
-    earlier = [message for message in path_to(room, prompt)[:-1] if message.text.strip()]
+    earlier = [message for message in path_to(room, prompt.pk)[:-1] if message.text.strip()]
     budget = settings.MAX_HISTORY_CHARACTERS - len(prompt.text)
     turns: list[Turn] = []
     for message in reversed(earlier):

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import cast
 from uuid import UUID
+
+from django.core.cache import cache
+from django.utils.safestring import SafeString
 
 from chat.frames import ERROR_SENTENCES
 from chat.markdown import render, render_partial
 from chat.models import Inference, Message
+from chat.tree import Tree, Versions
 from inference.engine import Part
 from inference.reply import text_of
+
+RENDERER_VERSION = 1
+"""To be raised when `chat.markdown` makes other HTML of the same text."""
+BLOCKS_SECONDS = 86_400
+ONLY_VERSION = Versions((), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +43,34 @@ class ShownMessage:
     error_code: str = ""
     error_sentence: str = ""
     is_live: bool = False
+    versions: Versions = ONLY_VERSION
+
+    @property
+    def version(self) -> int:
+        """Which version of its turn this is, from 1."""
+        return self.versions.index + 1
+
+    @property
+    def version_count(self) -> int:
+        return len(self.versions.message_ids)
+
+    @property
+    def previous_version(self) -> UUID | None:
+        """The next older version, if there is one."""
+        return self.versions.message_ids[self.versions.index - 1] if self.versions.index else None
+
+    @property
+    def next_version(self) -> UUID | None:
+        """The next newer version, if there is one."""
+        return self.versions.message_ids[self.version] if self.version < self.version_count else None
 
 
-def shown_messages(path: Sequence[Message]) -> list[ShownMessage]:
-    """The messages of a path, oldest first."""
-    inferences = {row.message_id: row for row in Inference.objects.filter(message__in=path)}
-    return [_shown(message, inferences.get(message.pk)) for message in path]
+def shown_messages(tree: Tree, message_ids: Sequence[UUID]) -> list[ShownMessage]:
+    """These messages of a room, in this order. In a database thread."""
+    messages = Message.objects.filter(pk__in=message_ids).select_related("author").in_bulk()
+    inferences = {row.message_id: row for row in Inference.objects.filter(message__in=message_ids)}
+    shown = (_shown(messages[each], inferences.get(each)) for each in message_ids)
+    return [replace(message, versions=tree.versions(message.id)) for message in shown]
 
 
 def _shown(message: Message, inference: Inference | None) -> ShownMessage:
@@ -47,13 +79,12 @@ def _shown(message: Message, inference: Inference | None) -> ShownMessage:
     if inference is None:
         return ShownMessage(*known, status=message.status, text=message.text)
     is_live = inference.finished_at is None
-    rendered = render_partial if is_live else render
     return ShownMessage(
         *known,
         status=inference.status,
         text=text_of(inference.runs, Part.CONTENT),
-        blocks=rendered(text_of(inference.runs, Part.CONTENT)),
-        reasoning_blocks=rendered(text_of(inference.runs, Part.REASONING)),
+        blocks=_blocks(inference, Part.CONTENT, is_live=is_live),
+        reasoning_blocks=_blocks(inference, Part.REASONING, is_live=is_live),
         inference_id=inference.pk,
         position=inference.position,
         finish_reason=inference.finish_reason,
@@ -61,3 +92,12 @@ def _shown(message: Message, inference: Inference | None) -> ShownMessage:
         error_sentence=ERROR_SENTENCES.get(inference.error_code, ""),
         is_live=is_live,
     )
+
+
+def _blocks(inference: Inference, part: Part, *, is_live: bool) -> list[SafeString]:
+    text = text_of(inference.runs, part)
+    if is_live:
+        return render_partial(text)
+    # A long reply takes tens of milliseconds to render, and the same pages are loaded again and again.
+    key = f"blocks:{RENDERER_VERSION}:{inference.pk}:{part}:{inference.position}"
+    return cast(list[SafeString], cache.get_or_set(key, lambda: render(text), BLOCKS_SECONDS))

@@ -140,7 +140,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "chat.pages.theme_and_models",
+                "chat.pages.context.theme_and_models",
             ]
         },
     }

@@ -4,18 +4,25 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from chat import api, pages
+from chat import api
+from chat.pages import accounts, room, rooms
 from chatsite.health import healthz, readyz
 
 urlpatterns = [
-    path("", pages.home, name="home"),
-    path("accounts/signup/", pages.SignUp.as_view(), name="signup"),
+    path("", rooms.home, name="home"),
+    path("accounts/signup/", accounts.SignUp.as_view(), name="signup"),
     path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
-    path("rooms/", pages.RoomList.as_view(), name="room_list"),
-    path("rooms/<uuid:room_id>/", pages.RoomPage.as_view(), name="room"),
-    path("rooms/<uuid:room_id>/delete/", pages.RoomDelete.as_view(), name="room_delete"),
-    path("theme/", pages.theme, name="theme"),
+    path("rooms/", rooms.RoomList.as_view(), name="room_list"),
+    path("rooms/found/", rooms.found, name="rooms_found"),
+    path("rooms/models/", rooms.models, name="models"),
+    path("rooms/<uuid:room_id>/", room.RoomPage.as_view(), name="room"),
+    path("rooms/<uuid:room_id>/earlier/", room.EarlierMessages.as_view(), name="room_earlier"),
+    path("rooms/<uuid:room_id>/export.md", room.export_markdown, name="room_markdown"),
+    path("rooms/<uuid:room_id>/export.json", room.export_json, name="room_json"),
+    path("rooms/<uuid:room_id>/change/", rooms.change_room, name="room_change"),
+    path("rooms/<uuid:room_id>/delete/", rooms.RoomDelete.as_view(), name="room_delete"),
+    path("theme/", accounts.theme, name="theme"),
     path("api/v1/inference/stop", api.stop_inference, name="api_stop"),
     path("admin/", admin.site.urls),
     path("healthz", healthz),

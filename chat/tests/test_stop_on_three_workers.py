@@ -80,8 +80,11 @@ async def test_the_next_prompt_after_a_stop_is_answered_and_carries_the_cut_text
         assert asking.text(following["inference_id"]) == "Second"
         cut = asking.text(inference_id)[:position]
     request = (await asyncio.to_thread(model_server.requests, "echo"))[-1]
-    roles_and_texts = [(message["role"], message["content"]) for message in request.body["messages"]]
-    assert roles_and_texts == [("user", "First"), ("assistant", cut), ("user", "Second")]
+    assert request.body["messages"] == [
+        {"role": "user", "content": "First"},
+        {"role": "assistant", "content": cut},
+        {"role": "user", "content": "Second"},
+    ]
 
 
 async def test_a_stop_before_the_first_token_saves_nothing_and_frees_the_model(

@@ -1,0 +1,57 @@
+"""A room as a file: a path as Markdown, the whole tree as JSON. In a database thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from chat.models import Inference, Message, Room
+
+
+def as_markdown(room: Room, path: Sequence[UUID]) -> str:
+    """The messages of a path under headings that say who wrote them; replies keep their own Markdown."""
+    messages = Message.objects.filter(pk__in=path).select_related("author").in_bulk()
+    title = room.title or "Chat"
+    return "\n\n".join([f"# {title}", *(_section(messages[message_id]) for message_id in path)]) + "\n"
+
+
+def as_data(room: Room) -> dict[str, Any]:
+    """The room and all its messages, each with its parent."""
+    inferences = {inference.message_id: inference for inference in Inference.objects.filter(room=room)}
+    messages = room.messages.select_related("author").order_by("created_at")
+    return {
+        "id": str(room.pk),
+        "title": room.title,
+        "model": room.model,
+        "system_prompt": room.system_prompt,
+        "created_at": room.created_at,
+        "messages": [_message(message, inferences.get(message.pk)) for message in messages],
+    }
+
+
+def _section(message: Message) -> str:
+    author = message.author.get_username() if message.author else "Assistant"
+    who = author if message.role == Message.Role.USER else "Assistant"
+    mark = "" if message.status in {Message.Status.SENT, Message.Status.COMPLETED} else f" ({message.status})"
+    return f"## {who}{mark}\n\n{message.text}".rstrip()
+
+
+def _message(message: Message, inference: Inference | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "id": str(message.pk),
+        "parent_id": str(message.parent_id) if message.parent_id else None,
+        "role": message.role,
+        "author": message.author.get_username() if message.author else None,
+        "created_at": message.created_at,
+        "status": message.status,
+        "text": message.text,
+    }
+    if inference is not None:
+        data["inference"] = {
+            "id": str(inference.pk),
+            "model": inference.model,
+            "finish_reason": inference.finish_reason or None,
+            "parts": inference.parts,
+        }
+    return data

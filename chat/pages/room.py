@@ -1,0 +1,101 @@
+"""One room: its page as it stands (the socket goes on from there), earlier messages, exports."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.utils.text import slugify
+from django.views.generic import DetailView
+
+from chat.export import as_data, as_markdown
+from chat.models import Room
+from chat.pages.rooms import ROOMS_IN_SIDEBAR, rooms_of
+from chat.shown import shown_messages
+from chat.tree import Tree
+
+MESSAGES_PER_PAGE = 50
+
+
+class RoomPage(LoginRequiredMixin, DetailView[Room]):
+    """The newest messages of the path that `?at=<message id>` lies on; without it, of the newest path."""
+
+    template_name = "rooms/room.html"
+    context_object_name = "room"
+    pk_url_kwarg = "room_id"
+
+    def get_queryset(self) -> QuerySet[Room]:
+        return Room.objects.visible_to(self.request.user)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        tree = Tree(self.object)
+        path = _path(self.request, tree)
+        return {
+            **super().get_context_data(**kwargs),
+            "rooms": rooms_of(self.request)[:ROOMS_IN_SIDEBAR],
+            "messages": shown_messages(tree, path[-MESSAGES_PER_PAGE:]),
+            "has_earlier": len(path) > MESSAGES_PER_PAGE,
+            "last_message_id": tree.newest_leaf() or "",
+            "is_newest_path": path == tree.path_to(tree.newest_leaf()),
+            "is_writer": Room.objects.writable_by(self.request.user).filter(pk=self.object.pk).exists(),
+            "is_owner": Room.objects.owned_by(self.request.user).filter(pk=self.object.pk).exists(),
+        }
+
+
+class EarlierMessages(LoginRequiredMixin, DetailView[Room]):
+    """The messages before `?before=<message id>` on its path, as they stand in the page."""
+
+    template_name = "rooms/_messages.html"
+    context_object_name = "room"
+    pk_url_kwarg = "room_id"
+
+    def get_queryset(self) -> QuerySet[Room]:
+        return Room.objects.visible_to(self.request.user)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        tree = Tree(self.object)
+        path = tree.path_to(_message_id(self.request, "before"))[:-1]
+        return {
+            **super().get_context_data(**kwargs),
+            "messages": shown_messages(tree, path[-MESSAGES_PER_PAGE:]),
+            "has_earlier": len(path) > MESSAGES_PER_PAGE,
+            "is_writer": Room.objects.writable_by(self.request.user).filter(pk=self.object.pk).exists(),
+        }
+
+
+@login_required
+def export_markdown(request: HttpRequest, room_id: UUID) -> HttpResponse:
+    """The path as a Markdown file."""
+    room = get_object_or_404(Room.objects.visible_to(request.user), pk=room_id)
+    response = HttpResponse(as_markdown(room, _path(request, Tree(room))), content_type="text/markdown; charset=utf-8")
+    return _as_file(response, room, "md")
+
+
+@login_required
+def export_json(request: HttpRequest, room_id: UUID) -> HttpResponse:
+    """The whole tree as JSON."""
+    room = get_object_or_404(Room.objects.visible_to(request.user), pk=room_id)
+    return _as_file(JsonResponse(as_data(room), json_dumps_params={"ensure_ascii": False, "indent": 2}), room, "json")
+
+
+def _path(request: HttpRequest, tree: Tree) -> list[UUID]:
+    at = _message_id(request, "at")
+    return tree.path_to(tree.newest_leaf(at)) or tree.path_to(tree.newest_leaf())
+
+
+def _message_id(request: HttpRequest, name: str) -> UUID | None:
+    try:
+        return UUID(request.GET.get(name, ""))
+    except ValueError:
+        return None
+
+
+def _as_file(response: HttpResponse, room: Room, ending: str) -> HttpResponse:
+    name = slugify(room.title) or f"room-{room.pk}"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
+    return response

@@ -1,0 +1,107 @@
+"""The list of rooms: made, found, renamed, set up, deleted."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q, QuerySet
+from django.forms import ModelForm, model_to_dict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
+from django.views.decorators.http import require_POST
+from django.views.generic import DeleteView, ListView
+
+from chat import runtime
+from chat.database import rows
+from chat.forms import RoomForm, RoomSettingsForm
+from chat.frames import room_frame
+from chat.models import Room
+from inference.engine import EngineError
+from inference.text import clean
+
+ROOMS_IN_SIDEBAR = 1000
+ROOMS_FOUND = 50
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """The address of the site is that of the rooms."""
+    return redirect("room_list")
+
+
+class RoomList(LoginRequiredMixin, ListView[Room]):
+    """The rooms of a person; POST makes one and goes there."""
+
+    template_name = "rooms/list.html"
+    context_object_name = "rooms"
+
+    def get_queryset(self) -> QuerySet[Room]:
+        return rooms_of(self.request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = RoomForm(request.POST)
+        if not form.is_valid():
+            return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+        room = Room.objects.create_for(request.user, title=form.cleaned_data["title"])  # type: ignore[arg-type]
+        return redirect("room", room_id=room.pk)
+
+
+class RoomDelete(LoginRequiredMixin, DeleteView[Room, ModelForm[Room]]):
+    """Delete a room; only its owner may, and only by POST."""
+
+    http_method_names = ["post"]
+    pk_url_kwarg = "room_id"
+    success_url = reverse_lazy("room_list")
+
+    def get_queryset(self) -> QuerySet[Room]:
+        return Room.objects.owned_by(self.request.user)
+
+
+@login_required
+def found(request: HttpRequest) -> HttpResponse:
+    """The rooms whose title or messages hold all words of `q`, as the list that the sidebar shows."""
+    rooms = rooms_of(request)
+    words = clean(request.GET.get("q", "")).split()
+    for word in words:
+        rooms = rooms.filter(Q(title__icontains=word) | Q(messages__text__icontains=word)).distinct()
+    return render(request, "rooms/_rooms.html", {"rooms": rooms[:ROOMS_FOUND] if words else rooms[:ROOMS_IN_SIDEBAR]})
+
+
+@require_POST
+async def change_room(request: HttpRequest, room_id: UUID) -> HttpResponse:
+    """Change the fields that are sent of title, model and system prompt; only the owner may. 204, or 400 in words."""
+    room, errors = await rows.run(_change, await request.auser(), room_id, request.POST)
+    if errors:
+        return HttpResponse(errors, status=400, content_type="text/plain; charset=utf-8")
+    await runtime.current().news.publish(room.topic, [room_frame(room)])
+    return HttpResponse(status=204)
+
+
+async def models(request: HttpRequest) -> HttpResponse:
+    """The models a person may choose from, the default first."""
+    if not (await request.auser()).is_authenticated:
+        raise Http404
+    try:
+        names = list(await runtime.current().engine.models())
+    except EngineError:
+        names = []
+    return JsonResponse({"models": names, "default": await runtime.current().default_model()})
+
+
+def rooms_of(request: HttpRequest) -> QuerySet[Room]:
+    """The rooms of this person, the last used first."""
+    return Room.objects.visible_to(request.user).only("id", "title", "updated_at")
+
+
+def _change(user: AbstractBaseUser | AnonymousUser, room_id: UUID, fields: QueryDict) -> tuple[Room, str]:
+    room = get_object_or_404(Room.objects.owned_by(user), pk=room_id)
+    form = RoomSettingsForm({**model_to_dict(room, RoomSettingsForm.Meta.fields), **fields.dict()}, instance=room)
+    if not form.is_valid():
+        return room, form.errors.as_text()
+    for name in form.changed_data:
+        setattr(room, name, clean(form.cleaned_data[name]))
+    room.save(update_fields=form.changed_data)
+    return room, ""
