@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from chat.tests.people import alice, bob, charlie, rita, room  # noqa: F401  # fixtures
 from testing.model_server import ModelServer
 from testing.services import PostgresServer, RedisServer
 from testing.workers import Site
