@@ -43,16 +43,15 @@ def finish(result: Result) -> Ending | None:
     inference = _lock(Inference.objects.all(), result.progress.inference_id)
     if inference is None:
         return None
-    if inference.status in LIVE:
+    is_live = inference.status in LIVE
+    if is_live or _may_lengthen(inference, result):
         if result.stop is not None and inference.stop_requested_at is None:
             # Heard over the channel layer while the database was away.
             _record(inference, result.stop)
         end = _wanted(inference, result)
-        if end.status is Status.INTERRUPTED:
+        if is_live and end.status is Status.INTERRUPTED:
             inference.stop_source = Inference.StopSource.SHUTDOWN
         _write(inference, end, result)
-    elif _may_lengthen(inference, result):
-        _write(inference, _wanted(inference, result), result)
     return ending_of(inference)
 
 
@@ -81,7 +80,7 @@ def cut_after_finish(signal: StopSignal) -> Ending | None:
     inference = _lock(Inference.objects.just_completed(), signal.inference_id)
     if inference is None or inference.message.children.exists():
         return None
-    if signal.position is None or signal.position >= inference.position:
+    if signal.position is None or max(signal.position, inference.kept) >= inference.position:
         return None
     _record(inference, signal)
     _write(inference, _stopped(inference, inference.runs, inference.position))
