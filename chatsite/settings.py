@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "servestatic.runserver_nostatic",
     "django.contrib.staticfiles",
+    "ninja",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

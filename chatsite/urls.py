@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.urls import include, path
 
 from chat import api
 from chat.pages import accounts, room, rooms
@@ -23,7 +23,8 @@ urlpatterns = [
     path("rooms/<uuid:room_id>/change/", rooms.change_room, name="room_change"),
     path("rooms/<uuid:room_id>/delete/", rooms.RoomDelete.as_view(), name="room_delete"),
     path("theme/", accounts.theme, name="theme"),
-    path("api/v1/inference/stop", api.stop_inference, name="api_stop"),
+    path("api/v1/", include((api.paths(), "api"))),
+    path("api/<path:rest>", api.no_such_path),
     path("admin/", admin.site.urls),
     path("healthz", healthz),
     path("readyz", readyz),
