@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import uvloop
 
-from testing.bench import markdown
+from testing.bench import markdown, memory, redis_commands, stopping
 from testing.bench.servers import Ground
 from testing.bench.steady import Steady
 from testing.bench.table import Table
@@ -20,8 +21,11 @@ def sections(ground: Ground) -> dict[str, Section]:
     """By the names that `BENCH` takes, in the order in which they are printed."""
     steady = Steady(ground)
     return {
+        "redis": partial(redis_commands.run, ground),
         "cpu": steady.cpu,
         "lag": steady.lag,
+        "stop": partial(stopping.run, ground),
+        "memory": partial(memory.run, ground),
         "markdown": markdown.run,
     }
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from testing.bench.load import Place
 from testing.client import Account
@@ -15,8 +16,11 @@ from testing.server_process import ServerProcess, is_listening
 from testing.services import PROJECT, PostgresServer, RedisServer
 from testing.workers import Worker, collect_static_files
 
+WORKERS = 3
 DATABASE = "bench"
 ASKER = "alice"
+
+Server = TypeVar("Server", bound=ServerProcess)
 
 
 class DurablePostgres(PostgresServer):
@@ -128,6 +132,14 @@ class Ground:
                 self._room_ids.append(account.create_room())
         cookie = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
         return [Place(worker.port, room_id, cookie) for room_id in self._room_ids[:count]]
+
+
+def start_three(servers: ExitStack, make: Callable[[], Server]) -> list[Server]:
+    """Three of one kind, as behind a load balancer; `servers` ends them."""
+    made = [make() for _ in range(WORKERS)]
+    for server in made:
+        servers.enter_context(server)
+    return made
 
 
 def relay_rooms(relay: Program, count: int) -> list[Place]:
