@@ -5,7 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from chat import api
-from chat.pages import accounts, room, rooms
+from chat.pages import accounts, room, rooms, tokens
 from chatsite.health import healthz, readyz
 
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     path("accounts/signup/", accounts.SignUp.as_view(), name="signup"),
     path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/tokens/", tokens.tokens, name="tokens"),
+    path("accounts/tokens/<int:token_id>/revoke/", tokens.revoke_token, name="token_revoke"),
     path("rooms/", rooms.RoomList.as_view(), name="room_list"),
     path("rooms/found/", rooms.found, name="rooms_found"),
     path("rooms/models/", rooms.models, name="models"),
