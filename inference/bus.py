@@ -54,6 +54,7 @@ class Bus:
         self._handlers: dict[str, Handler] = {}
         self._groups: Counter[str] = Counter({WORKERS: 1})
         self._probe_heard = asyncio.Event()
+        self._is_broken = asyncio.Event()
         self.on("probe", lambda _: self._probe_heard.set())
 
     def on(self, kind: str, handler: Handler) -> None:
@@ -63,8 +64,10 @@ class Bus:
     async def join(self, group: str) -> None:
         """Hear a group; counted, so each `join` needs its `leave`. While Redis is away it takes effect later."""
         self._groups[group] += 1
-        if self._groups[group] == 1 and self.address:
-            await self._quietly(self._layer.group_add(group, self.address))
+        is_needed = self._groups[group] == 1 and self.address
+        if is_needed and not await self._quietly(self._layer.group_add(group, self.address)):
+            # Nothing else would find out: the layer mends its connection, but not with this group.
+            self._is_broken.set()
 
     async def leave(self, group: str) -> None:
         """Take one `join` back."""
@@ -96,6 +99,7 @@ class Bus:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             hearing = asyncio.create_task(self._hear(self.address), name="bus hears")
+            hearing.add_done_callback(lambda _: self._is_broken.set())
             try:
                 await self._announce(is_first=is_first)
                 await self._probe_until_dead(hearing)
@@ -104,6 +108,7 @@ class Bus:
             is_first = False
 
     async def _subscribe(self) -> None:
+        self._is_broken.clear()
         address = await self._layer.new_channel()
         for group in list(self._groups):
             await self._layer.group_add(group, address)
@@ -151,7 +156,16 @@ class Bus:
             except TimeoutError:
                 logger.warning("subscription is dead")
                 return
-            await asyncio.wait({hearing}, timeout=PROBE_SECONDS)
+            if await self._breaks_within(PROBE_SECONDS):
+                return
+
+    async def _breaks_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._is_broken.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _unsubscribe(self, hearing: asyncio.Task[None]) -> None:
         self.has_subscription.clear()

@@ -198,14 +198,19 @@ class Worker:
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiters[signal.inference_id].add(answer)
         try:
-            if not await self._bus.publish(WORKERS, stop_event(signal, reply_to=self._bus.address)):
-                return Answer(is_heard=False)
+            # Redis may take long to refuse: the stop is recorded, and the answer does not wait for that.
+            self.spawn(self._send_stop(signal, answer))
             done, _ = await asyncio.wait({answer}, timeout=ANSWER_SECONDS)
             return answer.result() if done else Answer(is_heard=False)
         finally:
             self._waiters[signal.inference_id].discard(answer)
             if not self._waiters[signal.inference_id]:
                 del self._waiters[signal.inference_id]
+
+    async def _send_stop(self, signal: StopSignal, answer: asyncio.Future[Answer]) -> None:
+        is_sent = await self._bus.publish(WORKERS, stop_event(signal, reply_to=self._bus.address))
+        if not is_sent and not answer.done():
+            answer.set_result(Answer(is_heard=False))
 
     def _answer(self, inference_id: UUID, answer: Answer) -> None:
         for waiter in self._waiters.get(inference_id, ()):
