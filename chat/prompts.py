@@ -174,8 +174,12 @@ def _lost_race(ask: Ask) -> Taken:
 def _writable_room(ask: Ask) -> Room:
     room = Room.objects.writable_by(ask.user).filter(pk=ask.room_id).first()
     if room is None:
-        raise PromptError("not_found", "There is no such room, or it is not yours to write in.")
+        raise _no_room()
     return room
+
+
+def _no_room() -> PromptError:
+    return PromptError("not_found", "There is no such room, or it is not yours to write in.")
 
 
 def _refuse_too_many(ask: Ask) -> None:
@@ -208,5 +212,6 @@ def _touch(room: Room, text: str) -> bool:
     if has_new_title:
         room.title = " ".join(text.split())[:TITLE_FROM_PROMPT_CHARACTERS]
     room.updated_at = timezone.now()
-    room.save(update_fields=["title", "updated_at"])
+    if not Room.objects.filter(pk=room.pk).update(title=room.title, updated_at=room.updated_at):
+        raise _no_room()  # deleted a moment ago
     return has_new_title
