@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 PING_BYTES = 64 * 1024
 PING_SECONDS = 20.0
@@ -16,11 +17,12 @@ DEAD_SECONDS = 45.0
 class Flow:
     """Counts what was sent and what the client has answered for. The caller sends the pings it asks for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._sent = 0
         self._answered = 0
         self._pinged = 0
-        self._pinged_at = time.monotonic()
+        self._pinged_at = clock()
         self._next = 1
         self._pings: deque[tuple[int, int, float]] = deque()
 
@@ -30,11 +32,11 @@ class Flow:
 
     @property
     def is_dead(self) -> bool:
-        return bool(self._pings) and time.monotonic() - self._pings[0][2] > DEAD_SECONDS
+        return bool(self._pings) and self._clock() - self._pings[0][2] > DEAD_SECONDS
 
     @property
     def is_ping_due(self) -> bool:
-        return self._sent - self._pinged >= PING_BYTES or time.monotonic() - self._pinged_at >= PING_SECONDS
+        return self._sent - self._pinged >= PING_BYTES or self._clock() - self._pinged_at >= PING_SECONDS
 
     def sent(self, size: int) -> None:
         """So many bytes have gone out."""
@@ -44,7 +46,7 @@ class Flow:
         """Begin a ping and return its `n`."""
         n = self._next
         self._next += 1
-        self._pinged, self._pinged_at = self._sent, time.monotonic()
+        self._pinged, self._pinged_at = self._sent, self._clock()
         self._pings.append((n, self._sent, self._pinged_at))
         return n
 

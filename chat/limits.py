@@ -19,7 +19,7 @@ class RateLimit:
 
     def note(self, user_id: int) -> None:
         """The person has done it once more."""
-        self._recent(user_id).append(self._clock())
+        self._times.setdefault(user_id, self._recent(user_id)).append(self._clock())
 
     def retry_after(self, user_id: int) -> int:
         """Whole seconds until the person may again; 0 for now."""
