@@ -57,7 +57,8 @@ class ReactorHook:
         # The reactor's own handlers are in place by now; a second signal would be an error to them.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._reactor.callFromThread(self._stop))
-        runtime.current()
+        # The reactor says that it runs before its event loop does.
+        self._reactor.callLater(0, runtime.current)
 
     def _stop(self) -> None:
         if self._draining is None:
