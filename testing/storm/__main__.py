@@ -1,0 +1,48 @@
+"""`python -m testing.storm --inferences 1000 --seed 7`: a storm, a table of what it found, and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+
+from testing.storm.run import Options, Report, run_storm
+
+
+def main() -> int:
+    """1 when an invariant was violated."""
+    parser = argparse.ArgumentParser(prog="python -m testing.storm", description=__doc__)
+    parser.add_argument("--inferences", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--minutes", type=float, default=60.0, help="start nothing new after so long")
+    parser.add_argument("--lanes", type=int, default=12, help="so many rooms at the same time")
+    parser.add_argument("--calm", action="store_true", help="break nothing")
+    given = parser.parse_args()
+    sys.stdout.write(f"storm with --seed {given.seed}\n")
+    sys.stdout.flush()
+    options = Options(given.inferences, given.workers, given.seed, given.minutes, given.lanes, not given.calm)
+    report = run_storm(options)
+    sys.stdout.write(table(report))
+    return 1 if report.violations else 0
+
+
+def table(report: Report) -> str:
+    """The report for people."""
+    violated = [scenario for scenario, _ in report.violations]
+    lines = [f"{'scenario':36} {'count':>6} {'violations':>10}"]
+    lines += [f"{name:36} {count:6} {violated.count(name):10}" for name, count in sorted(report.counts.items())]
+    lines += [f"{name:36} {'':6} {violated.count(name):10}" for name in ("afterwards", "in the logs")]
+    lines += ["", "faults: " + _counted(report.faults), "outcomes: " + _counted(report.outcomes)]
+    lines += ["", *(f"{scenario}: {sentence}" for scenario, sentence in report.violations)]
+    total = sum(report.counts.values())
+    lines += [f"{total} inferences, {len(report.violations)} violations, {report.seconds:.0f} s, seed {report.seed}"]
+    return "\n".join(lines) + "\n"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
