@@ -64,8 +64,8 @@ class Bus:
     async def join(self, group: str) -> None:
         """Hear a group; counted, so each `join` needs its `leave`. While Redis is away it takes effect later."""
         self._groups[group] += 1
-        is_needed = self._groups[group] == 1 and self.address
-        if is_needed and not await self._quietly(self._layer.group_add(group, self.address)):
+        # Also for the second join, which must not return before the first one's subscription has begun.
+        if self.address and not await self._quietly(self._layer.group_add(group, self.address)):
             # Nothing else would find out: the layer mends its connection, but not with this group.
             self._is_broken.set()
 

@@ -299,3 +299,14 @@ async def test_leaving_a_group_ends_its_subscription(redis_server: RedisServer) 
         assert ROOM in subscriptions(redis_server)
         await bus.leave(ROOM)
         assert ROOM not in subscriptions(redis_server)
+
+
+async def test_a_second_join_does_not_return_before_the_group_is_heard(redis_server: RedisServer) -> None:
+    bus = Bus(redis_layer(redis_server.port))
+    async with running(bus):
+        first = asyncio.create_task(bus.join(ROOM))
+        await asyncio.sleep(0)
+        assert not first.done()
+        await bus.join(ROOM)
+        assert ROOM in subscriptions(redis_server)
+        await first
