@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 8000
 TESTS ?=
+BENCH ?=
 
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
@@ -16,13 +17,14 @@ CLEAN := env $(addprefix -u ,$(SITE_VARIABLES)) ENV_FILE=
 CHECK := $(CLEAN) SECRET_KEY=only-for-checks DATABASE_URL=sqlite://:memory:
 
 .DEFAULT_GOAL := help
-.PHONY: help run admin test lint format requirements system-packages
+.PHONY: help run admin test bench lint format requirements system-packages
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make run            start the site on http://127.0.0.1:$(PORT) (PORT=8137 make run for another port)"
 	@echo "make admin          make an account that may use /admin/"
 	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it"
+	@echo "make bench          measure what the site costs beside other designs; BENCH=redis for one section"
 	@echo "make lint           only the checks that start nothing"
 	@echo "make format         put the code into its standard form"
 	@echo "make requirements   resolve the pinned requirements again"
@@ -43,6 +45,9 @@ admin: $(VENV)/.site
 test: system-packages lint
 	@echo "Running the tests"
 	@$(CLEAN) $(BIN)/python -m pytest -q $(TESTS)
+
+bench: system-packages $(VENV)/.tests
+	@$(CLEAN) $(BIN)/python -m testing.bench $(BENCH)
 
 lint: $(VENV)/.tests
 	@echo "Checking style (ruff)"
