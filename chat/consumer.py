@@ -80,6 +80,12 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
     def end(self, ending: Ending) -> None:
         """Called by the news: a reply of this room has ended, or was cut back after its end."""
         self.asking.ended.set()
+        is_mirrored = self.runtime.worker.find(ending.inference_id) is not None
+        position = None if is_mirrored else self.screen.behind(ending)
+        if position is not None:
+            # It was ended for an owner that was only cut off, and that has saved more.
+            self._spawn(self._show(ending.inference_id, position))
+            return
         if self.screen.end(ending):
             return
         if self.screen.is_html:
@@ -229,7 +235,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._opened.is_set():
+        # It may have joined without ever having been opened.
+        if hasattr(self, "visit"):
             self.screen.close()
             await self.runtime.news.leave(self)
 

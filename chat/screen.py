@@ -39,7 +39,7 @@ class Screen:
     async def send(self, frame: Frame) -> None:
         """Send a frame at once, ahead of all deltas that wait."""
         text = encode(frame)
-        self.flow.sent(len(text))
+        self.flow.sent(len(text) if text.isascii() else len(text.encode()))
         await self._send_text(text)
 
     def tell(self, frame: Frame) -> None:
@@ -60,9 +60,17 @@ class Screen:
     def end(self, ending: Ending) -> bool:
         """A reply has ended, or was cut back after its end; False when this screen does not show it."""
         view = self._views.get(ending.inference_id)
-        if view is not None and view.reply.ending not in {None, ending}:
+        if view is not None and view.reply.ending not in {None, ending} and not _lacks_text(view, ending):
             view.reply.end(ending)
         return view is not None
+
+    def behind(self, ending: Ending) -> int | None:
+        """Forget a reply that has ended here with less text than it has now. Returns where it stood, else None."""
+        view = self._views.get(ending.inference_id)
+        if view is None or view.reply.ending is None or not _lacks_text(view, ending):
+            return None
+        self._drop(view)
+        return view.cursor
 
     def freeze(self, inference_id: UUID, position: int) -> None:
         """Send nothing of a reply beyond `position` any more."""
@@ -102,21 +110,22 @@ class Screen:
         began_at = time.monotonic()
         if began_at < self._views_at:
             return
+        has_sent = False
         for view in list(self._views.values()):
-            await self._send_view(view)
-        if self.is_html:
+            has_sent = await self._send_view(view) or has_sent
+        if self.is_html and has_sent:
             cost = time.monotonic() - began_at
             pause = min(PATCH_MAX_SECONDS, max(PATCH_SECONDS, PATCH_COST_FACTOR * cost))
             self._views_at = began_at + pause
             asyncio.get_running_loop().call_later(pause, self._changed.set)
 
-    async def _send_view(self, view: View) -> None:
-        while not self.flow.is_blocked:
-            frame = await view.next_frame()
-            if frame is None:
-                return
+    async def _send_view(self, view: View) -> bool:
+        has_sent = False
+        while not self.flow.is_blocked and (frame := await view.next_frame()):
             await self.send(frame)
             await self._ping_if_due()
+            has_sent = True
+        return has_sent
 
     async def _ping_if_due(self) -> None:
         if self.flow.is_ping_due:
@@ -125,3 +134,7 @@ class Screen:
     def _drop(self, view: View) -> None:
         view.reply.discard_reader(self._changed.set)
         del self._views[view.reply.inference_id]
+
+
+def _lacks_text(view: View, ending: Ending) -> bool:
+    return view.reply.generated_position < ending.position

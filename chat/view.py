@@ -22,18 +22,21 @@ class View:
         self.reply = reply
         self.told: Ending | None = None
         """The ending that the client knows."""
-        self._cursor = position
+        self.cursor = position
+        """Up to where the client has been sent the reply."""
 
     async def next_frame(self) -> Frame | None:
         """What the client is to be sent next; None when it is up to date."""
-        delta = self.reply.read(self._cursor, DELTA_CHARACTERS)
+        delta = self.reply.read(self.cursor, DELTA_CHARACTERS)
         if delta is not None:
-            self._cursor = delta.position
+            self.cursor = delta.position
             return self._delta_frame(delta)
         ending = self.reply.ending
         if ending is None or ending == self.told:
             return None
         self.told = ending
+        # The client cuts back to it: what a later ending brings has to come again from there.
+        self.cursor = min(self.cursor, ending.position)
         return await self._end_frame(ending)
 
     def _delta_frame(self, delta: Delta) -> Frame:
