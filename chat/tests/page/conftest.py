@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from chat.tests.page.screen import Screen
 from testing.model_server import ModelServer, Step
@@ -16,6 +16,9 @@ from testing.workers import Site
 
 MODEL = "page"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+
+# A machine that runs other tests beside these is slow, not wrong.
+expect.set_options(timeout=15_000)
 
 NewScreen = Callable[..., Screen]
 
