@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from xml.etree.ElementTree import Element
 import pygal
 from django.utils.safestring import SafeString
 from pygal.style import Style
+
+# The library's import hook for maps, which are not drawn here: Python warns of its kind at every import that fails.
+sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
 
 WIDTH, HEIGHT = 900, 280
 MAX_LABELS = 12
