@@ -10,8 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from chat.models import Inference, Message, Room
 from inference.journal import Ending
+from inference.text import clean
 
 PROTOCOL = 1
+
+MAX_DETAIL_CHARACTERS = 200
 
 Frame = dict[str, Any]
 
@@ -169,7 +172,9 @@ def _text(value: UUID | None) -> str | None:
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in first["loc"][1:])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    sentence = f"{where}: {first['msg']}" if where else first["msg"]
+    # Names that the client made up may be in it.
+    return clean(sentence)[:MAX_DETAIL_CHARACTERS]
 
 
 def _ids_of(value: object) -> dict[str, str]:
