@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import uuid4
 
 from django.conf import settings
@@ -18,17 +19,15 @@ class RoomQuerySet(models.QuerySet["Room"]):
 
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> RoomQuerySet:
         """The rooms this person may read."""
-        if not user.is_authenticated or not user.is_active:
-            return self.none()
-        return self.filter(membership__user=user.pk)
+        return self._with_role(user, Membership.Role.values)
 
     def writable_by(self, user: AbstractBaseUser | AnonymousUser) -> RoomQuerySet:
         """The rooms in which this person may ask and stop."""
-        return self.visible_to(user).filter(membership__role__in=Membership.WRITING_ROLES)
+        return self._with_role(user, Membership.WRITING_ROLES)
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> RoomQuerySet:
         """The rooms this person may rename, share and delete."""
-        return self.visible_to(user).filter(membership__role=Membership.Role.OWNER)
+        return self._with_role(user, [Membership.Role.OWNER])
 
     def overseen_by(self, user: UserModel) -> RoomQuerySet:
         """All rooms, for staff who may stop any reply; the admin's stop alone goes by this."""
@@ -42,6 +41,12 @@ class RoomQuerySet(models.QuerySet["Room"]):
             room = self.create(title=title[:TITLE_CHARACTERS])
             Membership.objects.create(room=room, user=user, role=Membership.Role.OWNER)
         return room
+
+    def _with_role(self, user: AbstractBaseUser | AnonymousUser, roles: Sequence[str]) -> RoomQuerySet:
+        if not user.is_authenticated or not user.is_active:
+            return self.none()
+        # In one filter: chained ones would ask for the person's membership and, apart from it, for anybody's role.
+        return self.filter(membership__user=user.pk, membership__role__in=roles)
 
 
 class Room(models.Model):
