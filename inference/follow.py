@@ -50,16 +50,11 @@ class Mirror:
 
     async def run(self) -> None:
         """Keep the copy up to date until the reply has ended or nobody here reads it any more."""
-        group = group_of(self.reply.inference_id)
-        await self._bus.join(group)
-        try:
-            while self.reply.ending is None and self.reply.has_readers:
-                await self.ask()
-                await asyncio.sleep(RENEW_SECONDS)
-                if time.monotonic() - self._heard_at > SILENCE_SECONDS:
-                    await self._read_row()
-        finally:
-            await self._bus.leave(group)
+        while self.reply.ending is None and self.reply.has_readers:
+            await self.ask()
+            await asyncio.sleep(RENEW_SECONDS)
+            if time.monotonic() - self._heard_at > SILENCE_SECONDS:
+                await self._read_row()
 
     async def ask(self) -> None:
         """Ask the owner for what comes after the end of this copy; renews the lease."""
@@ -123,10 +118,14 @@ class Mirrors:
             self._spawn(mirror._read_row())
 
     async def _run(self, mirror: Mirror) -> None:
+        group = group_of(mirror.reply.inference_id)
         try:
+            await self._bus.join(group)
             await mirror.run()
         finally:
+            # Before leaving, which waits for Redis: a viewer who comes then must not read what nobody updates.
             del self._mirrors[mirror.reply.inference_id]
+            await self._bus.leave(group)
 
     def _hear(self, event: Event) -> None:
         mirror = self._mirrors.get(UUID(event["inference_id"]))
