@@ -215,7 +215,11 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             await self.close(code=NO_ANSWER)
 
     async def _send_text(self, text: str) -> None:
-        await self.send(text_data=text)
+        try:
+            await self.send(text_data=text)
+        except Exception as error:
+            # Each server has an exception of its own for a client that has just gone; the disconnect follows.
+            logger.debug("not sent: %s", error)
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
         task = asyncio.create_task(self._guard(work))

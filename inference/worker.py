@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
@@ -77,12 +78,15 @@ class Worker:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run something that must outlive whoever asked for it; this worker owns the task and logs its failure."""
+    def spawn(self, work: Coroutine[Any, Any, T], *, expected: tuple[type[Exception], ...] = ()) -> asyncio.Task[T]:
+        """Run something that must outlive whoever asked for it; this worker owns the task and logs its failure.
+
+        Whoever awaits the task handles the `expected` errors.
+        """
         # In a context of its own: that of an HTTP request holds on to a thread and a connection of that request.
         task = asyncio.create_task(work, context=Context())
         self._tasks.add(task)
-        task.add_done_callback(self._forget)
+        task.add_done_callback(functools.partial(self._forget, expected=expected))
         return task
 
     @property
@@ -257,7 +261,7 @@ class Worker:
         if pending:
             await asyncio.wait(pending, timeout=seconds)
 
-    def _forget(self, task: asyncio.Task[Any]) -> None:
+    def _forget(self, task: asyncio.Task[Any], *, expected: tuple[type[Exception], ...]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
+        if not task.cancelled() and task.exception() is not None and not isinstance(task.exception(), expected):
             logger.error("task %s failed", task.get_name(), exc_info=task.exception())
