@@ -20,6 +20,8 @@ from testing.storm.tab import PATIENCE_SECONDS, Impatient, Tab
 from testing.workers import Worker
 
 HTTP_PAUSE_SECONDS = 0.5
+AGREE_SECONDS = 20.0
+LOOK_SECONDS = 0.05
 TOLD_SECONDS = 1.0
 """How soon a second tab is told of a new reply (CASES 51)."""
 
@@ -53,6 +55,8 @@ class Case:
     started_at: float = 0.0
     told_at: float | None = None
     ended_at: float = 0.0
+    agreed_at: float = 0.0
+    """When all screens showed the same."""
     has_next_prompt_at: float = float("inf")
     presses: list[Press] = field(default_factory=list)
     screens: dict[str, str] = field(default_factory=dict)
@@ -156,10 +160,15 @@ class Case:
         fresh = Tab(self.person, self.room_id, self.stage.any_url)
         await fresh.open()
         await fresh.wait_for_end(self.inference_id)
-        # A later end may have come to the others meanwhile.
-        self.note_screens()
-        self.screens["fresh tab"] = fresh.shown(self.inference_id)
+        shown = self.screens["fresh tab"] = fresh.shown(self.inference_id)
         await fresh.close()
+        # A later end may still be on its way to the others; the verdict knows how long it may take.
+        for _ in range(int(AGREE_SECONDS / LOOK_SECONDS)):
+            self.note_screens()
+            if set(self.screens.values()) == {shown}:
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+        self.agreed_at = time.monotonic()
 
     def _press(self, tab: Tab, position: int | None) -> Press:
         shown = tab.shown(self.inference_id)

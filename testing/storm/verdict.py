@@ -15,6 +15,8 @@ from testing.storm.case import Case, Press
 from testing.storm.weather import Fault, Weather
 
 FREED_SECONDS = 1.0
+AGREE_SECONDS = 2.0
+"""For a fresh tab to open, and for the others to be cut back."""
 REREAD_SECONDS = 2.0
 """What a stop may take longer when Redis loses it: the owner reads it from the row at its next beat."""
 OWNER_GONE_SECONDS = 15.0
@@ -187,10 +189,20 @@ class Verdict:
 
     def _check_told(self) -> Iterator[str]:
         case = self._case
+        seconds = case.agreed_at - case.ended_at
+        if seconds > self._agree_seconds():
+            yield f"I1 the screens agreed only {seconds:.1f} s after the end"
         names = {"stop_from_another_tab", "read_to_the_end"}
         calm = not self._weather.between(case.asked_at - 1, case.started_at + 1, "redis", "postgres", "worker")
         if case.scenario in names and calm and case.told_at is None:
             yield "I1 the second tab was not told of the reply within a second"
+
+    def _agree_seconds(self) -> float:
+        """A lost end is read from the rows, once Redis is known to be away or at the next look."""
+        case = self._case
+        if self._weather.between(case.ended_at - 1, case.agreed_at, "redis", "postgres", "worker"):
+            return math.inf
+        return AGREE_SECONDS
 
     def _touched(self) -> list[Fault]:
         return self._deaths("worker killed", "worker terminated", "worker paused")
