@@ -37,6 +37,9 @@ def is_same_origin(headers: dict[bytes, str]) -> bool:
         parts = urlsplit(origin)
         own = urlsplit(f"{parts.scheme}://{host}")
         default = DEFAULT_PORTS.get(parts.scheme)
-        return parts.hostname == own.hostname and (parts.port or default) == (own.port or default)
+        # The origin "null" has neither scheme nor host.
+        return (
+            default is not None and parts.hostname == own.hostname and (parts.port or default) == (own.port or default)
+        )
     except ValueError:
         return False
