@@ -153,7 +153,8 @@ def _begin(
 
 def _taken_before(ask: Ask) -> Taken | None:
     """A resent `client_id` gets its original rows again."""
-    message = Message.objects.filter(room=ask.room_id, author=ask.user, client_id=ask.client_id).first()
+    sent = Message.objects.filter(room=ask.room_id, author=ask.user, client_id=ask.client_id)
+    message = sent.select_related("author").first()
     if message is None:
         return None
     room = _writable_room(ask)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -9,7 +11,7 @@ import pytest
 
 from chat.tests.people import alice, bob, charlie, rita, room  # noqa: F401  # fixtures
 from testing.model_server import ModelServer
-from testing.services import PostgresServer, RedisServer
+from testing.services import PROJECT, PostgresServer, RedisServer, site_environment
 from testing.workers import Site
 
 
@@ -28,3 +30,19 @@ def site(postgres_server: PostgresServer, session_redis: RedisServer, model_serv
     ) as started:
         yield started
     postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="module")
+def lone_site(tmp_path_factory: pytest.TempPathFactory, model_server: ModelServer) -> Iterator[Site]:
+    """One worker on SQLite without Redis, for the tests of one module."""
+    database_url = f"sqlite:///{tmp_path_factory.mktemp('site') / 'site.sqlite3'}"
+    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, cwd=PROJECT, env=site_environment(DATABASE_URL=database_url), check=True)
+    with Site(
+        1,
+        database_url=database_url,
+        openai_base_url=model_server.url,
+        CHAT_DEFAULT_MODEL="steady",
+        LIMITS="off",
+    ) as started:
+        yield started
