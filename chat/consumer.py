@@ -53,6 +53,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self._tasks: set[asyncio.Task[None]] = set()
         self._stops: set[asyncio.Task[None]] = set()
         self._inbox: asyncio.Queue[ClientFrame] = asyncio.Queue(MAX_WAITING_FRAMES)
+        self._follows: dict[UUID, Ending | None] = {}
+        """What the client has asked to follow and not been shown yet, with the ending that was told meanwhile."""
         self._opened = asyncio.Event()
         try:
             await super().__call__(scope, receive, send)
@@ -88,7 +90,10 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             return
         if self.screen.end(ending):
             return
-        if self.screen.is_html:
+        if ending.inference_id in self._follows:
+            # Not before its text: both come in answer to the `follow`.
+            self._follows[ending.inference_id] = ending
+        elif self.screen.is_html:
             # Only the row knows the text that the page has to show now.
             self._spawn(self._show(ending.inference_id, ending.position))
         else:
@@ -111,6 +116,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
                     self._inbox.put_nowait(frame)
                 except asyncio.QueueFull:
                     raise _too_many(frame) from None
+                if isinstance(frame, frames.Follow):
+                    self._follows.setdefault(frame.inference_id)
 
     def _hand_over_stop(self, frame: frames.Stop) -> None:
         if len(self._stops) >= MAX_WAITING_STOPS:
@@ -177,6 +184,11 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
                 return
         except JournalError:
             raise FrameError("unavailable", "The database can't be reached; try again.", **_id_of(frame)) from None
+        finally:
+            ending = self._follows.pop(frame.inference_id, None)
+            if ending is not None:
+                # The row may have been read just before it: the mirror would wait for an `end` that has gone by.
+                self.runtime.worker.hear_end(ending)
         raise FrameError("not_found", "There is no such inference in this room.", **_id_of(frame))
 
     async def _show(self, inference_id: UUID, position: int) -> bool:
