@@ -52,6 +52,9 @@ def finish(result: Result) -> Ending | None:
         if is_live and end.status is Status.INTERRUPTED:
             inference.stop_source = Inference.StopSource.SHUTDOWN
         _write(inference, end, result)
+    elif result.stop is not None:
+        # The stop came while the owner was saving the whole reply.
+        return cut_after_finish(result.stop) or ending_of(inference)
     return ending_of(inference)
 
 

@@ -78,7 +78,7 @@ async def stop(worker: Worker, press: Stop) -> StopResult:
     if recorded is None:
         return StopResult(Outcome.NOT_FOUND)
     if recorded.ending is not None:
-        return await _stop_ended(worker, press, recorded)
+        return await _stop_ended(worker, recorded.signal, recorded.ending)
     answer = await worker.stop(recorded.signal)
     ending = answer.ending or await _ending_by_the_row(worker, press.inference_id)
     if ending is not None:
@@ -110,13 +110,11 @@ def _signal(press: Stop, topic: str) -> StopSignal:
     return StopSignal(press.inference_id, topic, position, press.user.pk, press.source)
 
 
-async def _stop_ended(worker: Worker, press: Stop, recorded: _Recorded) -> StopResult:
+async def _stop_ended(worker: Worker, signal: StopSignal, ending: Ending) -> StopResult:
     """The model was faster than the stop: cut the reply back to what this screen had shown, if that is still right."""
-    ending = recorded.ending
-    assert ending is not None  # noqa: S101  # for the type checker; the caller has looked
     if ending.status is Status.COMPLETED:
         try:
-            cut = await rows.run(endings.cut_after_finish, recorded.signal)
+            cut = await rows.run(endings.cut_after_finish, signal)
         except JournalError:
             return StopResult(Outcome.UNAVAILABLE)
         if cut is not None:
@@ -129,9 +127,12 @@ async def _stop_unrecorded(worker: Worker, press: Stop) -> StopResult:
     """The database is away: a socket that is in the room may still tell the owner, which saves later."""
     if press.room_id is None or not press.may_go_unrecorded:
         return StopResult(Outcome.UNAVAILABLE)
-    answer = await worker.stop(_signal(press, Room(pk=press.room_id).topic))
+    signal = _signal(press, Room(pk=press.room_id).topic)
+    answer = await worker.stop(signal)
+    if answer.ending is not None and answer.ending.status is Status.STOPPED:
+        return _result(answer.ending, is_first=press.position in {None, answer.ending.position})
     if answer.ending is not None:
-        return _result(answer.ending, is_first=True)
+        return await _stop_ended(worker, signal, answer.ending)
     return StopResult(Outcome.RECORDED, press.position) if answer.is_heard else StopResult(Outcome.UNAVAILABLE)
 
 

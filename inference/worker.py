@@ -182,11 +182,16 @@ class Worker:
 
     async def _save(self, runner: Runner) -> Ending | None:
         while True:
+            result = runner.result()
             try:
-                return await self._journal.finish(runner.result())
+                ending = await self._journal.finish(result)
             except JournalError as error:
                 logger.warning("inference %s is not saved yet: %s", runner.job.inference_id, error)
                 await asyncio.sleep(SAVE_RETRY_SECONDS)
+                continue
+            if result.stop is not None or not runner.is_stopped:
+                return ending
+            # A stop came while the end was being saved: once more, with it.
 
     async def _tell(self, ending: Ending) -> None:
         lease = self._leases.get(ending.inference_id)
