@@ -18,10 +18,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0, help="start nothing new after so long")
     parser.add_argument("--lanes", type=int, default=12, help="so many rooms at the same time")
     parser.add_argument("--calm", action="store_true", help="break nothing")
+    parser.add_argument("--hasty", action="store_true", help="break the next thing at once")
     given = parser.parse_args()
     sys.stdout.write(f"storm with --seed {given.seed}\n")
     sys.stdout.flush()
-    options = Options(given.inferences, given.workers, given.seed, given.minutes, given.lanes, not given.calm)
+    options = Options(
+        given.inferences, given.workers, given.seed, given.minutes, given.lanes, not given.calm, given.hasty
+    )
     report = run_storm(options)
     sys.stdout.write(table(report))
     return 1 if report.violations else 0
@@ -35,6 +38,7 @@ def table(report: Report) -> str:
     lines += [f"{name:36} {'':6} {violated.count(name):10}" for name in ("afterwards", "in the logs")]
     lines += ["", "faults: " + _counted(report.faults), "outcomes: " + _counted(report.outcomes)]
     lines += ["", *(f"{scenario}: {sentence}" for scenario, sentence in report.violations)]
+    lines += ["", *report.details]
     total = sum(report.counts.values())
     lines += [f"{total} inferences, {len(report.violations)} violations, {report.seconds:.0f} s, seed {report.seed}"]
     return "\n".join(lines) + "\n"

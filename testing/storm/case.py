@@ -156,6 +156,25 @@ class Case:
         for index, tab in enumerate(self.tabs):
             self.screens[f"tab {index}"] = tab.shown(self.inference_id)
 
+    def describe(self) -> list[str]:
+        """What there is to know about a case that went wrong; times in seconds after the prompt."""
+        presses = [
+            f"    press at {press.position} sent {self._at(press.sent_at)}: {press.outcome} {press.answered}"
+            f" {self._at(press.answered_at)}"
+            for press in self.presses
+        ]
+        screens = [f"    {name}: {len(shown)} characters" for name, shown in self.screens.items()]
+        requests = [
+            f"    model {self._at(record.started_at)} {record.state} {record.chunks_sent} chunks"
+            f" {self._at(record.ended_at)}"
+            for record in self.requests
+        ]
+        times = f"    asked {self.asked_at:.1f}, started {self._at(self.started_at)}, ended {self._at(self.ended_at)}"
+        return [times, *presses, *requests, *screens, *(f"    {frame}" for tab in self.tabs for frame in tab.ends)]
+
+    def _at(self, moment: float | None) -> str:
+        return f"{moment - self.asked_at:+.2f}" if moment else "never"
+
     async def _note_fresh_screen(self) -> None:
         fresh = Tab(self.person, self.room_id, self.stage.any_url)
         await fresh.open()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -14,6 +15,9 @@ from testing.storm.stage import DATABASE, Stage
 
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d |\d+\.\d+\.\d+\.\d+:")
 LAST_LINES = 9
+TIME_LENGTH = len("2026-01-01 00:00:00,000 ")
+FOREIGN = re.compile("channels_redis|django.request Service Unavailable")
+"""What only says that Redis or the database was away."""
 SETTLE_SECONDS = 20.0
 CONNECTIONS_PER_WORKER = 12
 """The size of a worker's pool unless DATABASE_POOL_SIZE says otherwise: 4 threads and 8 more."""
@@ -60,15 +64,15 @@ def check_idle(stage: Stage, before: Idle) -> list[str]:
 
 def logged_errors(stage: Stage) -> list[str]:
     """What the workers have logged as their own failure, with the end of its traceback."""
-    found = []
+    found: Counter[str] = Counter()
     for worker in stage.workers:
         lines = worker.log().splitlines()
         for index, line in enumerate(lines):
             # The channel layer logs what breaks in Redis as errors; that it recovers is what the cases show.
-            if (" ERROR " in line or " CRITICAL " in line) and "channels_redis" not in line:
+            if (" ERROR " in line or " CRITICAL " in line) and not FOREIGN.search(line):
                 traceback = itertools.takewhile(lambda text: not LOG_LINE.match(text), lines[index + 1 :])
-                found.append(" | ".join([line, *list(traceback)[-LAST_LINES:]]))
-    return found
+                found[" | ".join([line[TIME_LENGTH:], *list(traceback)[-LAST_LINES:]])] += 1
+    return [f"{count} times {line}" for line, count in found.items()]
 
 
 def _differences(stage: Stage, before: Idle) -> list[str]:

@@ -25,6 +25,8 @@ class Reply:
     scripts: Sequence[Script]
     chunks: tuple[str, ...] = ()
     pace_seconds: float = 0.0
+    lead_seconds: float = 0.0
+    """From the first byte of the head to the beginning of the first chunk."""
     status: str = "completed"
     error_code: str = ""
 
@@ -62,7 +64,7 @@ def reasoning() -> Reply:
 
 def slow_start() -> Reply:
     body: Step = {"text": TEXT, "repeat": 20, "pace_seconds": 0.05}
-    return Reply("slow start", [{"steps": [{"sleep_seconds": 2}, OPENING, body, *ENDING]}], _texts(20), 0.05)
+    return Reply("slow start", [{"steps": [{"sleep_seconds": 2}, OPENING, body, *ENDING]}], _texts(20), 0.05, 2.0)
 
 
 def retried() -> Reply:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from testing.storm.case import Case
 from testing.storm.idle import check_idle, idle, logged_errors
+from testing.storm.row import ROWS, Row
 from testing.storm.scenarios import SCENARIOS
 from testing.storm.stage import Stage
-from testing.storm.verdict import ROWS, Row, Verdict
+from testing.storm.verdict import Verdict
 from testing.storm.weather import Weather
 
 LANES = 12
@@ -29,6 +30,8 @@ class Options:
     minutes: float = 60.0
     lanes: int = LANES
     has_weather: bool = True
+    is_hasty: bool = False
+    """Whether one fault follows the other at once, for a short storm."""
 
 
 @dataclass
@@ -40,6 +43,7 @@ class Report:
     outcomes: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     violations: list[tuple[str, str]] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -58,7 +62,7 @@ class Storm:
         self.report = Report(options.seed)
         self._stage = stage
         self._options = options
-        self._weather = Weather(stage, random.Random(options.seed + 1))
+        self._weather = Weather(stage, random.Random(options.seed + 1), is_hasty=options.is_hasty)
         self._numbers = iter(range(options.inferences))
         self._ends_at = time.monotonic() + options.minutes * 60
         self._cases: list[Case] = []
@@ -128,9 +132,19 @@ class Storm:
             report.counts[case.scenario] += 1
             report.outcomes.update(press.outcome or "none" for press in case.presses)
             report.outcomes.update([f"row {row.status}" if row else "no row"])
-            for sentence in Verdict(case, row, self._weather).violations():
-                report.violations.append((case.scenario, f"{_name(case)}: {sentence}"))
+            sentences = Verdict(case, row, self._weather).violations()
+            report.violations += [(case.scenario, f"{_name(case)}: {sentence}") for sentence in sentences]
+            if sentences:
+                report.details += [_name(case), *case.describe(), f"    {row}"[:300], *self._faults_during(case)]
         report.faults.update(fault.kind for fault in self._weather.diary)
+
+    def _faults_during(self, case: Case) -> list[str]:
+        subjects = ("redis", "postgres", "worker")
+        faults = self._weather.between(case.asked_at, case.agreed_at or float("inf"), *subjects)
+        return [
+            f"    {fault.kind} {fault.began_at - case.asked_at:+.1f} to {fault.ended_at - case.asked_at:+.1f}"
+            for fault in faults
+        ]
 
 
 def _name(case: Case) -> str:

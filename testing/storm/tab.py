@@ -41,6 +41,15 @@ class Socket(RoomClient):
         except TimeoutError:
             return message
 
+    async def wait_for_shown_end(self, inference_id: str, *, timeout_seconds: float) -> Frame:
+        """An `end` whose text is shown: one that came before the reply was followed is only news of the room."""
+
+        def shown() -> Frame | None:
+            end = self.last(type="end", inference_id=inference_id)
+            return end if end and self.transcript.position(inference_id) == end["position"] else None
+
+        return await self._until(shown, timeout_seconds, lambda: f"no end of {inference_id}; {self._latest()}")
+
     def message(self, client_id: str) -> Frame | None:
         messages = self.transcript.of_type("message")
         return next((frame for frame in messages if frame["message"]["client_id"] == client_id), None)
@@ -60,6 +69,8 @@ class Tab:
         self.room_id = room_id
         self.attempts = 0
         """How often a prompt had to be sent until it was taken."""
+        self.ends: list[Frame] = []
+        """All the ends that came over earlier sockets."""
         self._address = address
         self._kept: dict[str, str] = {}
         self._socket: Socket | None = None
@@ -82,6 +93,7 @@ class Tab:
 
     async def close(self) -> None:
         if self._socket is not None:
+            self.ends += self._socket.transcript.of_type("end")
             await self._socket.close()
 
     async def drop(self) -> None:
@@ -91,6 +103,7 @@ class Tab:
         for inference_id in self._known():
             self._kept[inference_id] = self.shown(inference_id)
         socket, self._socket = self._socket, None
+        self.ends += socket.transcript.of_type("end")
         if socket._socket is not None:
             await socket.abort()
 
@@ -186,8 +199,7 @@ class Tab:
         while True:
             await self.show(inference_id)
             try:
-                wanted = {"type": "end", "inference_id": inference_id}
-                return await self.socket.wait_for_any(wanted, timeout_seconds=deadline.left)
+                return await self.socket.wait_for_shown_end(inference_id, timeout_seconds=deadline.left)
             except LOST as error:
                 await self._again(deadline, error)
 

@@ -6,12 +6,10 @@ What may be excused, and by what, is said at each check: an excuse is a fault in
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from testing.storm.case import Case, Press
+from testing.storm.row import Row
 from testing.storm.weather import Fault, Weather
 
 FREED_SECONDS = 1.0
@@ -20,6 +18,7 @@ AGREE_SECONDS = 2.0
 REREAD_SECONDS = 2.0
 """What a stop may take longer when Redis loses it: the owner reads it from the row at its next beat."""
 OWNER_GONE_SECONDS = 15.0
+OPENING_CHUNKS = 1
 LOST_SECONDS = 1.5
 """kill -9 loses the last second; half a second for what was on its way to the database."""
 IN_FLIGHT_CHUNKS = 3
@@ -27,48 +26,6 @@ IN_FLIGHT_CHUNKS = 3
 CUT_SECONDS = 30.0
 FINAL = {"completed", "stopped", "failed", "interrupted"}
 SETTLED = {"stopped", "already_stopped", "cut_after_finish"}
-
-ROWS = """
-    SELECT i.id, i.status, i.parts, i.position, i.generated_position, i.stop_position,
-           extract(epoch FROM i.stop_requested_at) AS stopped_at, extract(epoch FROM i.finished_at) AS finished_at,
-           i.error_code,
-           m.text, m.status AS message_status
-    FROM chat_inference i JOIN chat_message m ON m.id = i.message_id"""
-
-
-@dataclass
-class Row:
-    """What the database says in the end."""
-
-    status: str
-    text: str
-    content: str
-    position: int
-    generated_position: int
-    stop_position: int | None
-    stopped_at: float | None
-    """When the stop was written down, on the clock of `time.monotonic()` as the next."""
-    finished_at: float | None
-    error_code: str
-    message_text: str
-    message_status: str
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> Row:
-        parts = fields["parts"]
-        return cls(
-            status=fields["status"],
-            text="".join(text for _, text in parts),
-            content="".join(text for part, text in parts if part == "content"),
-            position=fields["position"],
-            generated_position=fields["generated_position"],
-            stop_position=fields["stop_position"],
-            stopped_at=_monotonic(fields["stopped_at"]),
-            finished_at=_monotonic(fields["finished_at"]),
-            error_code=fields["error_code"],
-            message_text=fields["text"],
-            message_status=fields["message_status"],
-        )
 
 
 class Verdict:
@@ -143,6 +100,9 @@ class Verdict:
             if not self._deaths("worker killed", "worker terminated", "worker paused"):
                 yield "I3 interrupted although its owner lived"
             yield from self._check_lost(row, None)
+        elif row.error_code == "timeout" and self._deaths("worker paused"):
+            # To a process that was stopped for so long the model has been silent for so long.
+            return
         elif row.status != reply.status:
             yield f"I7 ended as {row.status} ({row.error_code}), not as {reply.status or 'stopped'}"
         elif row.text != reply.text:
@@ -155,18 +115,26 @@ class Verdict:
     def _check_lost(self, row: Row, stop_position: int | None) -> Iterator[str]:
         """At a kill the last second may be lost (more if the database was away just then), else nothing."""
         case = self._case
-        killed = self._deaths("worker killed")
+        gone = self._deaths("worker killed", "worker paused")
         if not case.requests or not case.reply.chunks:
             return
-        last = case.requests[-1]
-        ended_at = last.ended_at or case.ended_at
-        if killed and self._weather.between(ended_at - 3, ended_at, "postgres"):
+        if any(self._weather.between(fault.began_at - 3, fault.began_at, "postgres") for fault in gone):
             return
-        lost = math.ceil(LOST_SECONDS / case.reply.pace_seconds) if killed and case.reply.pace_seconds else 0
-        kept = len(case.reply.text_of(last.chunks_sent - 1 - lost - IN_FLIGHT_CHUNKS))
+        chunk_count = case.requests[-1].chunks_sent - OPENING_CHUNKS
+        for fault in gone:
+            chunk_count = min(chunk_count, self._chunks_sent_until(fault.began_at - LOST_SECONDS))
+        kept = len(case.reply.text_of(chunk_count - IN_FLIGHT_CHUNKS))
         least = kept if stop_position is None else min(stop_position, kept)
         if row.position < least:
             yield f"I7 {row.status} at {row.position} although the model had sent {kept} characters"
+
+    def _chunks_sent_until(self, moment: float) -> int:
+        """By the script's own pace; the journal only knows how many there were in the end."""
+        case = self._case
+        first_at = case.requests[-1].first_byte_at
+        if first_at is None or not case.reply.pace_seconds:
+            return 0
+        return max(0, int((moment - first_at - case.reply.lead_seconds) / case.reply.pace_seconds))
 
     def _check_freed(self, row: Row) -> Iterator[str]:
         case = self._case
@@ -211,7 +179,3 @@ class Verdict:
         case = self._case
         end = case.ended_at or math.inf
         return self._weather.touched(case.owner, case.asked_at, end, *kinds)
-
-
-def _monotonic(epoch_seconds: Any) -> float | None:
-    return None if epoch_seconds is None else float(epoch_seconds) - time.time() + time.monotonic()

@@ -12,6 +12,7 @@ from testing.storm.stage import Stage
 from testing.workers import Worker
 
 CALM_SECONDS = (2.0, 5.0)
+HASTY_SECONDS = (0.2, 1.0)
 LINGER_SECONDS = 5.0
 """After Redis or the database is back, so long until everybody has noticed (CASES: within 5 s)."""
 HALF_OPEN_SECONDS = 10.0
@@ -42,10 +43,11 @@ class Fault:
 class Weather:
     """Breaks things on a stage until cancelled; `calm_down` puts everything right again."""
 
-    def __init__(self, stage: Stage, dice: random.Random) -> None:
+    def __init__(self, stage: Stage, dice: random.Random, *, is_hasty: bool = False) -> None:
         self.diary: list[Fault] = []
         self._stage = stage
         self._dice = dice
+        self._calm_seconds = HASTY_SECONDS if is_hasty else CALM_SECONDS
         self._kinds: dict[str, Callable[[Fault], Awaitable[None]]] = {
             "worker killed": self._kill_worker,
             "worker terminated": self._terminate_worker,
@@ -66,7 +68,7 @@ class Weather:
             kinds = list(self._kinds)
             self._dice.shuffle(kinds)
             for kind in kinds:
-                await asyncio.sleep(self._dice.uniform(*CALM_SECONDS))
+                await asyncio.sleep(self._dice.uniform(*self._calm_seconds))
                 await self._break(kind)
 
     def calm_down(self) -> None:
