@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from uuid import uuid4
 
+from inference.journal import JournalError
+
 logger = logging.getLogger(__name__)
 
 Event = dict[str, Any]
@@ -125,8 +127,10 @@ class Bus:
         for renewed in self.on_renewed:
             try:
                 await renewed()
-            except Exception:
+            except JournalError as error:
                 # What could not be read again now is read at the next beat.
+                logger.warning("after the subscription was renewed: %s", error)
+            except Exception:
                 logger.exception("after the subscription was renewed")
 
     async def _hear(self, address: str) -> None:
