@@ -1,15 +1,17 @@
-// The room on the page: what each frame of the server does, and what the person does. (The protocol is in
-// ARCHITECTURE.md.)
+// The room on the page: what each frame of the server does, and what the person does.
 
+import { listenForActions } from "./actions.js";
 import { Announcer } from "./announcer.js";
 import { Asking } from "./asking.js";
 import { copyCode, copyReply } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { sentence } from "./i18n.js";
 import { Log } from "./log.js";
+import { refetch } from "./refetch.js";
 import { Follower } from "./scroll.js";
 import { RoomSocket } from "./socket.js";
 import { Stops } from "./stops.js";
+import { showTitle } from "./title.js";
 
 const page = document.body.dataset;
 
@@ -34,7 +36,9 @@ export class Room {
     this.#asking = new Asking(page.roomId, { log: this.#log, announcer: this.#announcer, send });
     this.#stops = new Stops(page.roomId, { send, onSettled: (outcome, end) => this.#stopSettled(outcome, end) });
     const form = document.getElementById("composer");
-    if (form) this.#composer = this.#makeComposer(form);
+    const draftKey = `draft:${page.roomId}`;
+    const onSend = (text) => this.#ask(() => this.#asking.prompt(text));
+    if (form) this.#composer = new Composer(form, { draftKey, onSend, onStop: () => this.#stop() });
   }
 
   start() {
@@ -42,7 +46,7 @@ export class Room {
     this.#follower.start();
     this.#asking.start();
     this.#stops.start(this.#log.liveReplies);
-    this.#log.element.addEventListener("click", (event) => this.#clicked(event));
+    this.#listenForActions();
     this.#socket.start();
     this.#showState();
   }
@@ -54,14 +58,14 @@ export class Room {
     delta: (frame) => this.#log.reply(frame.inference_id)?.applyDelta(frame),
     end: (frame) => this.#replyEnded(frame),
     stop_result: (frame) => this.#stops.result(frame),
-    room: (frame) => this.#roomChanged(frame),
+    room: ({ title }) => showTitle(title),
     error: (frame) => this.#failed(frame),
   };
 
   // Stops first: they must not wait behind anything.
   #hello({ last_message_id: lastMessageId }) {
     this.#stops.resend();
-    if ((lastMessageId ?? "") !== this.#lastMessageId && refetch(lastMessageId)) return;
+    if ((lastMessageId ?? "") !== this.#lastMessageId && refetch(lastMessageId ?? "")) return;
     this.#asking.resend();
     this.#follow(this.#isReconnected);
     this.#isReconnected = true;
@@ -111,26 +115,10 @@ export class Room {
     this.#showState();
   }
 
-  #roomChanged({ title }) {
-    const text = title || sentence("new_chat");
-    document.getElementById("title").textContent = text;
-    document.title = `${text} · Chatsite`;
-    const link = document.querySelector(`[data-room-link="${page.roomId}"]`);
-    if (link) link.textContent = text;
-  }
-
   #failed(error) {
     this.#stops.failed(error.client_id);
     if (!this.#asking.fail(error) && !this.#stops.refused(error)) this.#announcer.complain(error);
     this.#showState();
-  }
-
-  #makeComposer(form) {
-    return new Composer(form, {
-      draftKey: `draft:${page.roomId}`,
-      onSend: (text) => this.#ask(() => this.#asking.prompt(text)),
-      onStop: () => this.#stop(),
-    });
   }
 
   #ask(action) {
@@ -149,19 +137,16 @@ export class Room {
     this.#showState();
   }
 
-  #clicked(event) {
-    const button = event.target.closest("[data-action]");
-    const message = button?.closest(".message");
+  #listenForActions() {
     const announce = (text) => this.#announcer.say(text);
-    const actions = {
-      copy: () => copyReply(button, announce),
-      "copy-code": () => copyCode(button, announce),
-      regenerate: () => this.#again("regenerate", message),
-      continue: () => this.#again("continue", message),
-      retry: () => this.#ask(() => this.#asking.retry(message)),
-      edit: () => this.#edit(message),
-    };
-    actions[button?.dataset.action]?.();
+    listenForActions(this.#log.element, {
+      copy: (message, button) => copyReply(button, announce),
+      "copy-code": (message, button) => copyCode(button, announce),
+      regenerate: (message) => this.#again("regenerate", message),
+      continue: (message) => this.#again("continue", message),
+      retry: (message) => this.#ask(() => this.#asking.retry(message)),
+      edit: (message) => this.#edit(message),
+    });
   }
 
   #again(type, message) {
@@ -180,13 +165,4 @@ export class Room {
     const isBusy = this.#log.liveReplies.length > 0 || this.#asking.waiting;
     this.#composer.state = !this.#stops.isEmpty ? "stopping" : isBusy ? "stop" : "send";
   }
-}
-
-/** Load the page again because the room has moved on to `messageId`; false if that has been tried. */
-function refetch(messageId) {
-  const key = `refetched:${page.roomId}`;
-  if (sessionStorage.getItem(key) === messageId) return false;
-  sessionStorage.setItem(key, messageId ?? "");
-  location.reload();
-  return true;
 }
