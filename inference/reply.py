@@ -10,6 +10,9 @@ from uuid import UUID
 from inference.engine import Part
 from inference.journal import Ending, Run
 
+PIECE_CHARACTERS = 4096
+"""Chunks are joined into pieces of about this length, so that there is little to go through at a checkpoint."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -57,9 +60,12 @@ class Reply:
         """Add text to the end and wake the readers."""
         if not text:
             return
-        self._parts.append(part)
-        self._texts.append(text)
-        self._starts.append(self._length)
+        if self._parts and self._parts[-1] is part and len(self._texts[-1]) < PIECE_CHARACTERS:
+            self._texts[-1] += text
+        else:
+            self._parts.append(part)
+            self._texts.append(text)
+            self._starts.append(self._length)
         self._length += len(text)
         self._wake()
 
