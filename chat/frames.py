@@ -18,6 +18,9 @@ MAX_DETAIL_CHARACTERS = 200
 
 Frame = dict[str, Any]
 
+# Made once: `json.dumps` would make one for every frame.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 ERROR_SENTENCES = {
     "model_unavailable": "The model can't be reached right now.",
     "model_auth": "The model server refused this site's key.",
@@ -162,7 +165,7 @@ def room_frame(room: Room) -> Frame:
 
 def encode(frame: Frame) -> str:
     """A frame as it goes over the wire."""
-    return json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(frame)
 
 
 def _text(value: UUID | None) -> str | None:
