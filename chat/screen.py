@@ -85,13 +85,17 @@ class Screen:
 
     async def run(self) -> None:
         """Send deltas, endings and pings. Raises ClientIsGone."""
-        while not self.flow.is_dead:
-            await self._wait_for_change()
-            self._changed.clear()
-            while self._frames:
-                await self.send(self._frames.popleft())
-            await self._send_views()
-            await self._ping_if_due()
+        self._look_regularly()
+        try:
+            while not self.flow.is_dead:
+                await self._changed.wait()
+                self._changed.clear()
+                while self._frames:
+                    await self.send(self._frames.popleft())
+                await self._send_views()
+                await self._ping_if_due()
+        finally:
+            self._look.cancel()
         raise ClientIsGone
 
     def close(self) -> None:
@@ -99,12 +103,10 @@ class Screen:
         for view in list(self._views.values()):
             self._drop(view)
 
-    async def _wait_for_change(self) -> None:
-        try:
-            async with asyncio.timeout(PING_SECONDS / 4):
-                await self._changed.wait()
-        except TimeoutError:
-            return
+    def _look_regularly(self) -> None:
+        """Wake the loop now and then, for pings and for a client that is gone: a timeout on each wait costs more."""
+        self._changed.set()
+        self._look = asyncio.get_running_loop().call_later(PING_SECONDS / 4, self._look_regularly)
 
     async def _send_views(self) -> None:
         began_at = time.monotonic()
