@@ -38,6 +38,7 @@ async def measure(names: list[str]) -> None:
         raise SystemExit(f"no section {', '.join(unknown)}; there are: {', '.join(known)}")
     with ground:
         for name in names or known:
+            sys.stderr.write(f"Measuring {name}\n")
             sys.stdout.write(f"{await known[name]()}\n")
             sys.stdout.flush()
 

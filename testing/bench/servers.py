@@ -23,12 +23,16 @@ ASKER = "alice"
 Server = TypeVar("Server", bound=ServerProcess)
 
 
-class DurablePostgres(PostgresServer):
-    """With the flushes that the tests do without: a commit costs what it costs in production."""
+class SafePostgres(PostgresServer):
+    """With the flushes that the tests do without. Commits wait for them only where a section says so."""
 
     def command(self) -> list[str]:
-        settings = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"]
-        return [*super().command(), *(part for setting in settings for part in ("-c", setting))]
+        return [*super().command(), "-c", "fsync=on", "-c", "full_page_writes=on"]
+
+    def wait_for_flushes(self, *, is_on: bool) -> None:
+        """Whether a commit of a connection that begins from now on is on the disk when it returns."""
+        with self.connect() as connection:
+            connection.execute(f"ALTER DATABASE {DATABASE} SET synchronous_commit = {'on' if is_on else 'off'}")
 
 
 class Program(ServerProcess):
@@ -101,8 +105,8 @@ class Ground:
     def __enter__(self) -> Self:
         self.upstream = self._servers.enter_context(Upstream())
         self.redis = self._servers.enter_context(RedisServer())
-        self._postgres = self._servers.enter_context(DurablePostgres())
-        self._database_url = self._postgres.create_database(DATABASE)
+        self.postgres = self._servers.enter_context(SafePostgres())
+        self._database_url = self.postgres.create_database(DATABASE)
         collect_static_files()
         return self
 

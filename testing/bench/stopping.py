@@ -29,6 +29,9 @@ async def run(ground: Ground) -> Table:
     table = Table(f"From Stop to the upstream's close; {LIVE_REPLIES} live replies, {WORKERS} workers", columns)
     seconds: dict[str, list[float]] = {}
     with ExitStack() as servers:
+        # A stop is written down before it is sent on, so the disk is part of what is measured.
+        ground.postgres.wait_for_flushes(is_on=True)
+        servers.callback(ground.postgres.wait_for_flushes, is_on=False)
         polling = start_three(servers, lambda: Polling(ground.upstream.port, ground.redis.url))
         daphne = start_three(servers, ground.worker)
         serve = start_three(servers, lambda: ground.worker(UvloopWorker))
