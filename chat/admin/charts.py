@@ -16,7 +16,7 @@ from pygal.style import Style
 sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
 
 WIDTH, HEIGHT = 900, 280
-MAX_LABELS = 12
+MAX_LABELS = 8
 SERIES_COLOURS = ("var(--chart-replies)", "var(--chart-stops)")
 STYLE = Style(
     background="transparent",

@@ -29,7 +29,7 @@ def dashboard_context() -> dict[str, Any]:
 def charts() -> list[Chart]:
     """All charts, each from a query of its own."""
     return [
-        _over_time("Replies by hour, the last 48 hours (UTC)", figures.hours(), "%d %b %H:00", first="Hour"),
+        _over_time("Replies by hour, the last 48 hours (UTC)", figures.hours(), "%d %b %Hh", first="Hour"),
         _over_time("Replies by day, the last 30 days (UTC)", figures.days(), "%d %b", first="Day"),
         bars(
             "Stopped replies by model, percent of 30 days",

@@ -96,6 +96,11 @@ def asker_of(message: Message) -> str:
     return person.get_username() if person else ""
 
 
+def short_time(at: datetime | None) -> str:
+    """For a column of a list; the detail page has it in the admin's own words."""
+    return format(at, "%d %b %H:%M:%S") if at else ""
+
+
 def seconds_between(start: datetime | None, end: datetime | None) -> float | None:
     """To the millisecond; None where one of them is not known."""
     return round((end - start).total_seconds(), 3) if start and end else None

@@ -23,6 +23,7 @@ from chat.admin.evidence import (
     seconds_to_first_chunk,
     seconds_until_saved,
     seconds_until_stop,
+    short_time,
     stopper_of,
 )
 from chat.admin.stopping import sentence, stop_all
@@ -36,8 +37,8 @@ MAX_STOPPED_AT_ONCE = 200
 class InferenceAdmin(EvidenceAdmin[Inference]):
     actions = (*EvidenceAdmin.actions, "stop_selected")
     list_display = (
-        *("started_at", "room", "person", "model", "status", "stopped_by", "stop_source", "stop_requested_at"),
-        *("until_stop", "position", "generated_position", "until_saved", "error_code"),
+        *("began", "room", "person", "model", "status", "stopped_by", "source", "stopped_at"),
+        *("until_stop", "kept_length", "generated", "until_saved", "error_code"),
     )
     list_filter = ("status", "stop_source", "model", "started_at")
     search_fields = ("room__title", "stopped_by__username", "message__parent__author__username")
@@ -131,6 +132,26 @@ class InferenceAdmin(EvidenceAdmin[Inference]):
             told = sentence(result)
             self.log_change(request, inference, told)
             self.message_user(request, f"{inference.room}: {told}")
+
+    @admin.display(description="began", ordering="started_at")
+    def began(self, row: Inference) -> str:
+        return short_time(row.started_at)
+
+    @admin.display(description="from", ordering="stop_source")
+    def source(self, row: Inference) -> str:
+        return row.get_stop_source_display()
+
+    @admin.display(description="stopped at", ordering="stop_requested_at")
+    def stopped_at(self, row: Inference) -> str:
+        return short_time(row.stop_requested_at)
+
+    @admin.display(description="kept", ordering="position")
+    def kept_length(self, row: Inference) -> int:
+        return row.position
+
+    @admin.display(description="generated", ordering="generated_position")
+    def generated(self, row: Inference) -> int:
+        return row.generated_position
 
     @admin.display(description="person")
     def person(self, row: Inference) -> str:

@@ -14,6 +14,7 @@ from chat.admin.evidence import (
     conversation_up_to,
     seconds_until_saved,
     seconds_until_stop,
+    short_time,
     stopper_of,
 )
 from chat.models import Inference, Message
@@ -33,7 +34,7 @@ def of_inference(read: Any) -> Any:
 @admin.register(Message)
 class MessageAdmin(EvidenceAdmin[Message]):
     list_display = (
-        *("created_at", "room", "role", "person", "model_name", "status", "stopped_by", "source", "stopped_at"),
+        *("created", "room", "role", "person", "model_name", "status", "stopped_by", "source", "stopped_at"),
         *("until_stop", "kept", "generated", "until_saved"),
     )
     list_filter = ("status", "role", "inference__stop_source", "inference__model", "created_at")
@@ -79,6 +80,10 @@ class MessageAdmin(EvidenceAdmin[Message]):
         }
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
 
+    @admin.display(description="created", ordering="created_at")
+    def created(self, message: Message) -> str:
+        return short_time(message.created_at)
+
     @admin.display(description="person")
     def person(self, message: Message) -> str:
         return asker_of(message)
@@ -93,11 +98,11 @@ class MessageAdmin(EvidenceAdmin[Message]):
 
     @admin.display(description="from")
     def source(self, message: Message) -> Any:
-        return of_inference(lambda row: row.stop_source)(message)
+        return of_inference(lambda row: row.get_stop_source_display())(message)
 
     @admin.display(description="stopped at", ordering="inference__stop_requested_at")
     def stopped_at(self, message: Message) -> Any:
-        return of_inference(lambda row: row.stop_requested_at)(message)
+        return of_inference(lambda row: short_time(row.stop_requested_at))(message)
 
     @admin.display(description="after first token (s)")
     def until_stop(self, message: Message) -> Any:

@@ -46,7 +46,7 @@ class Migration(migrations.Migration):
             name="stop_source",
             field=models.CharField(
                 blank=True,
-                choices=[("page", "Page"), ("api", "Api"), ("admin", "Admin"), ("shutdown", "Shutdown")],
+                choices=[("page", "Page"), ("api", "API"), ("admin", "Admin"), ("shutdown", "Shutdown")],
                 default="",
                 max_length=10,
             ),

@@ -94,7 +94,7 @@ class Inference(models.Model):
 
     class StopSource(models.TextChoices):
         PAGE = "page"
-        API = "api"
+        API = "api", "API"
         ADMIN = "admin"
         SHUTDOWN = "shutdown"
         """Nobody pressed Stop: the owner had to end, and the reply is `interrupted`."""

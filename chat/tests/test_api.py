@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from chat.tests.program import Frame, Program, make_token
+from testing.services import PROJECT
 from testing.workers import Site
 
 pytestmark = pytest.mark.processes
@@ -168,3 +173,13 @@ async def test_a_reply_that_is_still_written_is_in_the_list_of_messages(alice: P
         assert (reply["status"], reply["inference_id"]) == ("streaming", told[1]["inference_id"])
         assert reply["text"][:8] == seen[:8]
         await alice.stop(told[1]["inference_id"], position)
+
+
+def test_the_client_of_the_documentation_stops_at_the_first_full_stop(site: Site, token: str, tmp_path: Path) -> None:
+    code = re.findall(r"```python\n(.*?)```", (PROJECT / "docs/API.md").read_text(), flags=re.DOTALL)
+    (tmp_path / "client.py").write_text(code[0].replace('"text": prompt,', '"text": prompt, "model": "echo",'))
+    arguments = [sys.executable, "client.py", site.url, token, "One sentence. And another that is not read."]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.startswith("One sentence.")
+    assert "'outcome': " in done.stdout
+    assert "'position': 14" in done.stdout or "'position': 13" in done.stdout
