@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 8000
 TESTS ?=
+SOAK ?=
 BENCH ?=
 
 BIN := $(VENV)/bin
@@ -17,7 +18,7 @@ CLEAN := env $(addprefix -u ,$(SITE_VARIABLES)) ENV_FILE=
 CHECK := $(CLEAN) SECRET_KEY=only-for-checks DATABASE_URL=sqlite://:memory:
 
 .DEFAULT_GOAL := help
-.PHONY: help run admin test bench lint format requirements system-packages
+.PHONY: help run admin test soak bench lint format requirements system-packages
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +26,7 @@ help:
 	@echo "make admin          make an account that may use /admin/"
 	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it"
 	@echo "make bench          measure what the site costs beside other designs; BENCH=redis for one section"
+	@echo "make soak           a storm of stops and faults, some 20 minutes; SOAK='--seed 7' for a certain one"
 	@echo "make lint           only the checks that start nothing"
 	@echo "make format         put the code into its standard form"
 	@echo "make requirements   resolve the pinned requirements again"
@@ -48,6 +50,9 @@ test: system-packages lint
 
 bench: system-packages $(VENV)/.tests
 	@$(CLEAN) $(BIN)/python -m testing.bench $(BENCH)
+
+soak: system-packages $(VENV)/.tests
+	@$(CLEAN) $(BIN)/python -m testing.storm $(SOAK)
 
 lint: $(VENV)/.tests
 	@echo "Checking style (ruff)"

@@ -18,6 +18,8 @@ LINGER_SECONDS = 5.0
 HALF_OPEN_SECONDS = 10.0
 """How long a half-open connection may go unnoticed."""
 PAUSE_OF_SLOW_OWNER_SECONDS = 12.0
+START_SECONDS = 120.0
+"""On a machine that is busy with the storm."""
 FOREVER = float("inf")
 
 
@@ -79,7 +81,7 @@ class Weather:
         self._stage.redis.resume()
         for server in (self._stage.postgres, self._stage.redis, *self._stage.workers):
             server.resume()
-            server.start()
+            server.start(timeout_seconds=START_SECONDS)
         for fault in self.diary:
             fault.ended_at = min(fault.ended_at, time.monotonic())
 
@@ -111,14 +113,14 @@ class Weather:
         await asyncio.to_thread(fault.worker.kill)
         fault.died_at = time.monotonic()
         await self._for_some_seconds(0, 3)
-        await asyncio.to_thread(fault.worker.start)
+        await asyncio.to_thread(fault.worker.start, timeout_seconds=START_SECONDS)
 
     async def _terminate_worker(self, fault: Fault) -> None:
         fault.worker = self._stage.any_worker()
         fault.worker.terminate()
         await asyncio.to_thread(fault.worker.wait, fault.worker.drain_seconds + 15)
         fault.died_at = time.monotonic()
-        await asyncio.to_thread(fault.worker.start)
+        await asyncio.to_thread(fault.worker.start, timeout_seconds=START_SECONDS)
 
     async def _pause_worker(self, fault: Fault) -> None:
         fault.worker = self._stage.any_worker()
