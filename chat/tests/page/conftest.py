@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -35,16 +36,21 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {**browser_type_launch_args, "executable_path": "/usr/bin/chromium", "args": ARGUMENTS}
 
 
+@contextmanager
+def page_site(postgres: PostgresServer, redis: RedisServer, model: ModelServer) -> Iterator[Site]:
+    name = f"pages_{uuid.uuid4().hex}"
+    database_url = postgres.create_database(name)
+    variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"}
+    with Site(2, database_url=database_url, redis_url=redis.url, openai_base_url=model.url, **variables) as running:
+        yield running
+    postgres.drop_database(name)
+
+
 @pytest.fixture(scope="session")
 def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
-    """One site for all browser tests; each has people and rooms of its own."""
-    name = f"pages_{uuid.uuid4().hex}"
-    database_url = postgres_server.create_database(name)
-    variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"}
-    servers = {"redis_url": session_redis.url, "openai_base_url": model_server.url}
-    with Site(2, database_url=database_url, **servers, **variables) as running:
+    """One site for the browser tests; each has a room of its own."""
+    with page_site(postgres_server, session_redis, model_server) as running:
         yield running
-    postgres_server.drop_database(name)
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 
 from chat.tests.page.conftest import Model, NewScreen
 from chat.tests.page.screen import Screen, Wire
-from testing.server_process import wait_until
-from testing.workers import Site
 
 
 def room_with_wire(new_screen: NewScreen) -> tuple[Screen, Wire]:
@@ -86,41 +84,6 @@ def test_a_prompt_stopped_before_it_left_can_be_taken_back(new_screen: NewScreen
     alice.prompts.get_by_role("button", name="Edit").click()
     expect(alice.box).to_have_value("never mind")
     expect(alice.prompts).to_have_count(0)
-
-
-def test_a_restarting_worker_loses_no_word(alice: Screen, site: Site, model: Model) -> None:
-    model.says("before ", None, "after")
-    alice.ask()
-    expect(alice.content).to_have_text("before")
-    for worker in site.workers:
-        worker.terminate()
-    model.go()
-    for worker in site.workers:
-        assert worker.wait(10) == 0
-        worker.start()
-    alice.expect_status("completed")
-    expect(alice.content).to_have_text("before after")
-    expect(alice.page.locator("#link-state")).to_be_hidden(timeout=20_000)
-
-
-def test_a_killed_worker_leaves_a_reply_that_says_so_and_can_be_continued(
-    alice: Screen, site: Site, model: Model
-) -> None:
-    model.says("what came ", None)
-    alice.ask()
-    expect(alice.content).to_have_text("what came")
-    path = alice.page.url.removeprefix(alice.site_url)
-    wait_until(lambda: "what came" in alice.account.get(path).text, "the text has been saved")
-    for worker in site.workers:
-        worker.kill()
-    for worker in site.workers:
-        worker.start()
-    expect(alice.reply).to_have_attribute("data-status", "interrupted", timeout=30_000)
-    expect(alice.state).to_have_text("The reply was cut off")
-    expect(alice.content).to_have_text("what came")
-    model.says("and the rest.")
-    alice.action("continue").click()
-    expect(alice.content).to_have_text("what came and the rest.")
 
 
 def test_a_failed_prompt_offers_retry_and_edit_and_loses_nothing(new_screen: NewScreen, model: Model) -> None:
