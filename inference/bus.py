@@ -87,7 +87,10 @@ class Bus:
         return await self._quietly(self._layer.group_send(group, {**event, "origin": self._origin}))
 
     async def send(self, address: str, event: Event) -> bool:
-        """Tell one worker. False when Redis did not take it."""
+        """Tell one worker, which may be this one. False when Redis did not take it."""
+        if address == self.address:
+            self._dispatch(event)
+            return True
         return await self._quietly(self._layer.send(address, {**event, "origin": self._origin}))
 
     async def run(self) -> None:
@@ -155,7 +158,7 @@ class Bus:
             try:
                 # The sending too: on a half-open connection it takes as long as Redis is given to answer.
                 async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
-                    await self.send(self.address, {"type": "probe"})
+                    await self._quietly(self._layer.send(self.address, {"type": "probe"}))
                     await self._probe_heard.wait()
             except TimeoutError:
                 logger.warning("subscription is dead")

@@ -44,7 +44,8 @@ class Pulse:
         """Refresh the heartbeats; act on recorded stops and on inferences that were ended by somebody else."""
         try:
             heartbeat = await self._journal.heartbeat(self._worker_id, list(self._live))
-        except JournalError:
+        except Exception:
+            # Whatever it was: who can't say that it is alive can't know who is dead.
             self._healthy_since = None
             raise
         self._healthy_since = self._healthy_since or time.monotonic()

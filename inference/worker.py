@@ -108,7 +108,7 @@ class Worker:
         """Stop an inference wherever it runs, and wait for a while for its saved end."""
         runner = self._live.get(signal.inference_id)
         if runner is not None:
-            is_heard = runner.stop(self.signals.put(signal))
+            is_heard = self._stop_own(runner, signal)
             return await self._saved(runner, ANSWER_SECONDS) if is_heard else Answer(is_heard=False)
         return await self._ask_owner(signal)
 
@@ -227,10 +227,16 @@ class Worker:
                 waiter.set_result(answer)
 
     def _hear_stop(self, event: Event) -> None:
-        signal = self.signals.put(signal_of(event))
+        signal = signal_of(event)
         runner = self._live.get(signal.inference_id)
-        if runner is not None and runner.stop(signal):
+        if runner is None:
+            self.signals.put(signal)
+        elif self._stop_own(runner, signal):
             self.spawn(self._acknowledge(runner, event["reply_to"]))
+
+    def _stop_own(self, runner: Runner, signal: StopSignal) -> bool:
+        # The first one heard counts, unless it names a room that this reply is not in: it must not keep others out.
+        return runner.stop(self.signals.put(signal)) or runner.stop(signal)
 
     async def _acknowledge(self, runner: Runner, reply_to: str) -> None:
         answer = await self._saved(runner, ACKNOWLEDGE_SECONDS)
