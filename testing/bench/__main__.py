@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -44,5 +45,7 @@ async def measure(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    # Told to end, it still has to end the servers it has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(measure(sys.argv[1:]))
