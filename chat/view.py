@@ -25,6 +25,10 @@ class View:
         self.cursor = position
         """Up to where the client has been sent the reply."""
 
+    @property
+    def has_untold_end(self) -> bool:
+        return self.reply.ending is not None and self.reply.ending != self.told
+
     async def next_frame(self) -> Frame | None:
         """What the client is to be sent next; None when it is up to date."""
         delta = self.reply.read(self.cursor, DELTA_CHARACTERS)
