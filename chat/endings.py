@@ -7,7 +7,7 @@ who want to end it one is first and the other learns what is true.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -58,16 +58,20 @@ def finish(result: Result) -> Ending | None:
     return ending_of(inference)
 
 
-def reap() -> list[Ending]:
-    """End the inferences of dead owners: as stopped where a stop is recorded, else as interrupted."""
-    dead = list(Inference.objects.of_dead_owners().values_list("pk", flat=True))
-    endings = [_reap_one(inference_id) for inference_id in dead]
+def reap(as_of: datetime | None = None) -> list[Ending]:
+    """End the inferences of dead owners: as stopped where a stop is recorded, else as interrupted.
+
+    `as_of` is when this worker itself was last heard of, by the database's clock: a call that an outage holds up is
+    carried out after it, when the heartbeats of all are old.
+    """
+    dead = list(Inference.objects.of_dead_owners(as_of).values_list("pk", flat=True))
+    endings = [_reap_one(inference_id, as_of) for inference_id in dead]
     return [ending for ending in endings if ending is not None]
 
 
 @transaction.atomic
-def _reap_one(inference_id: UUID) -> Ending | None:
-    inference = _lock(Inference.objects.of_dead_owners(), inference_id)
+def _reap_one(inference_id: UUID, as_of: datetime | None) -> Ending | None:
+    inference = _lock(Inference.objects.of_dead_owners(as_of), inference_id)
     if inference is None:
         return None
     if inference.stop_requested_at is None:

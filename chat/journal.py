@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from uuid import UUID
 
-from django.db import DataError
+from django.db import DataError, connection
 
 from chat import endings
 from chat.database import pulse, rows
@@ -20,6 +21,10 @@ logger = logging.getLogger(__name__)
 class DjangoJournal:
     """Each method is a short call in a database thread."""
 
+    def __init__(self) -> None:
+        self._heard_at: datetime | None = None
+        """When this worker's last heartbeat was taken, by the database's clock."""
+
     async def checkpoint(self, batch: Sequence[Progress]) -> None:
         try:
             await pulse.run(Inference.objects.checkpoint, batch)
@@ -32,7 +37,8 @@ class DjangoJournal:
                 await self.checkpoint([progress])
 
     async def heartbeat(self, worker_id: UUID, inference_ids: Sequence[UUID]) -> Heartbeat:
-        return await pulse.run(_heartbeat, worker_id, inference_ids)
+        heartbeat, self._heard_at = await pulse.run(_heartbeat, worker_id, inference_ids)
+        return heartbeat
 
     async def finish(self, result: Result) -> Ending | None:
         return await rows.run(endings.finish, result)
@@ -41,7 +47,7 @@ class DjangoJournal:
         return await rows.run(read, inference_id)
 
     async def reap(self) -> Sequence[Ending]:
-        return await pulse.run(endings.reap)
+        return await pulse.run(endings.reap, self._heard_at)
 
 
 def read(inference_id: UUID) -> Record | None:
@@ -60,16 +66,26 @@ def record_of(inference: Inference) -> Record:
     )
 
 
-def _heartbeat(worker_id: UUID, inference_ids: Sequence[UUID]) -> Heartbeat:
+def _heartbeat(worker_id: UUID, inference_ids: Sequence[UUID]) -> tuple[Heartbeat, datetime]:
+    heard_at = _database_time()
     # Asked even when idle: it is how a worker knows that the database hears it. Only what really runs here is kept
     # alive: a prompt whose transaction outlived its caller's patience has a row, and no runner.
     found = {inference.pk: inference for inference in Inference.objects.owned_by(worker_id).defer("parts")}
     running = [inference_id for inference_id in inference_ids if inference_id in found]
     Inference.objects.filter(pk__in=running).beat()
-    return Heartbeat(
+    heartbeat = Heartbeat(
         stops=[signal_of(found[inference_id]) for inference_id in running if found[inference_id].stop_requested_at],
         lost=[inference_id for inference_id in inference_ids if inference_id not in found],
     )
+    return heartbeat, heard_at
+
+
+def _database_time() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT CURRENT_TIMESTAMP")
+        (now,) = cursor.fetchone()
+    # SQLite gives text, in UTC.
+    return now if isinstance(now, datetime) else datetime.fromisoformat(now).replace(tzinfo=UTC)
 
 
 def signal_of(inference: Inference) -> StopSignal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -57,9 +57,9 @@ class InferenceQuerySet(models.QuerySet["Inference"]):
         """The live ones of one worker."""
         return self.live().filter(worker=worker_id)
 
-    def of_dead_owners(self) -> InferenceQuerySet:
-        """The live ones whose owner has not been heard of for too long, by the database's clock."""
-        return self.live().filter(heartbeat_at__lt=Now() - DEAD_AFTER)
+    def of_dead_owners(self, as_of: datetime | None = None) -> InferenceQuerySet:
+        """The live ones whose owner had not been heard of for too long at that time of the database's clock, or now."""
+        return self.live().filter(heartbeat_at__lt=(as_of or Now()) - DEAD_AFTER)
 
     def just_completed(self) -> InferenceQuerySet:
         """Those that a late stop can still cut back, by the database's clock."""
