@@ -106,6 +106,9 @@ def frames_of(taken: Taken, client_id: UUID) -> list[Frame]:
     told: list[Frame] = []
     if taken.prompt is not None:
         told.append(message_frame(taken.prompt))
+    elif taken.inference is None and taken.reply is not None:
+        # Another reply that was asked for before, and that has ended since.
+        told.append(message_frame(taken.reply))
     if taken.inference is not None and taken.reply is not None:
         told.append(start_frame(taken.inference, taken.reply, client_id))
     if taken.has_new_title:

@@ -184,6 +184,23 @@ async def test_regenerate_makes_a_sibling(lone_site: Site) -> None:
     assert len(socket.transcript.of_type("message")) == 1
 
 
+async def test_a_regenerate_that_is_sent_again_gets_its_start_or_else_its_reply(lone_site: Site) -> None:
+    async with alices_room(lone_site) as socket:
+        first = await socket.ask("Hello", model="fast")
+        await socket.wait_for("end", inference_id=first["inference_id"])
+        fields = {"client_id": str(uuid4()), "message_id": first["message_id"]}
+        await socket.send("regenerate", **fields)
+        start = await socket.wait_for("start", client_id=fields["client_id"])
+        await socket.send("regenerate", **fields)
+        assert await socket.wait_for("start", client_id=fields["client_id"]) == start
+        await socket.stop(start["inference_id"], 0)
+        await socket.wait_for("message")
+        await socket.send("regenerate", **fields)
+        message = (await socket.wait_for("message"))["message"]
+    assert (message["id"], message["role"], message["status"]) == (start["message_id"], "assistant", "stopped")
+    assert (message["client_id"], message["author"]) == (fields["client_id"], "alice")
+
+
 async def test_continue_begins_with_the_kept_text_and_no_stop_cuts_into_it(lone_site: Site) -> None:
     async with alices_room(lone_site) as socket:
         first = await socket.ask("Hello")
