@@ -37,8 +37,8 @@ MAX_STOPPED_AT_ONCE = 200
 class InferenceAdmin(EvidenceAdmin[Inference]):
     actions = (*EvidenceAdmin.actions, "stop_selected")
     list_display = (
-        *("began", "room", "person", "model", "status", "stopped_by", "source", "stopped_at"),
-        *("until_stop", "kept_length", "generated", "until_saved", "error_code"),
+        *("began", "room", "person", "model", "status", "stopped_by", "source"),
+        *("until_stop", "kept_length", "generated", "until_saved", "stopped_at", "error_code"),
     )
     list_filter = ("status", "stop_source", "model", "started_at")
     search_fields = ("room__title", "stopped_by__username", "message__parent__author__username")

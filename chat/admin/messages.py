@@ -34,8 +34,8 @@ def of_inference(read: Any) -> Any:
 @admin.register(Message)
 class MessageAdmin(EvidenceAdmin[Message]):
     list_display = (
-        *("created", "room", "role", "person", "model_name", "status", "stopped_by", "source", "stopped_at"),
-        *("until_stop", "kept", "generated", "until_saved"),
+        *("created", "room", "person", "model_name", "status", "stopped_by", "source"),
+        *("until_stop", "kept", "generated", "until_saved", "stopped_at"),
     )
     list_filter = ("status", "role", "inference__stop_source", "inference__model", "created_at")
     search_fields = ("room__title", "author__username", "inference__stopped_by__username")

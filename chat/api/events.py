@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -11,12 +12,13 @@ from django.http import StreamingHttpResponse
 
 from chat import runtime
 from chat.api.callers import Caller
-from chat.api.errors import ApiError
+from chat.api.errors import ApiError, not_found
 from chat.api.reading import visible_inference
 from chat.database import rows
 from chat.frames import Frame, encode
 from chat.view import View
 from inference.journal import JournalError
+from inference.worker import Worker
 
 KEEP_ALIVE_SECONDS = 15.0
 RECHECK_SECONDS = 4.0
@@ -37,16 +39,18 @@ def event_response(
 
 
 async def wait_for_end(inference_id: UUID) -> None:
-    """Return when the reply has ended and is saved. Raises JournalError."""
-    reply = await runtime.current().worker.watch(inference_id)
+    """Return when the reply has ended and is saved. Raises JournalError, and ApiError `restarting`."""
+    worker = runtime.current().worker
+    reply = await worker.watch(inference_id)
     if reply is None:
         return
-    changed = asyncio.Event()
+    changed, clock = asyncio.Event(), _Clock()
     reply.add_reader(changed.set)
     try:
         while reply.ending is None:
             changed.clear()
-            await changed.wait()
+            if not await clock.wait(changed):
+                _refuse_draining(worker)
     finally:
         reply.discard_reader(changed.set)
 
@@ -55,22 +59,23 @@ async def _events(caller: Caller, inference_id: UUID, position: int, first: Sequ
     for frame in first:
         yield _event(frame)
     try:
-        async for text in _follow(caller, inference_id, position):
-            yield text
+        async with aclosing(_follow(caller, inference_id, position)) as texts:
+            async for text in texts:
+                yield text
     except (ApiError, JournalError) as error:
-        code = error.code if isinstance(error, ApiError) else "unavailable"
-        detail = "You may not read this any more." if code == "not_found" else "The database can't be reached."
-        yield _event({"type": "error", "code": code, "detail": detail, "inference_id": str(inference_id)})
+        refusal = error if isinstance(error, ApiError) else ApiError("unavailable", "The database can't be reached.")
+        ids = {"inference_id": str(inference_id)}
+        yield _event({"type": "error", "code": refusal.code, "detail": refusal.detail, **ids})
 
 
-async def _follow(caller: Caller, inference_id: UUID, position: int) -> AsyncIterator[str]:
-    reply = await runtime.current().worker.watch(inference_id)
+async def _follow(caller: Caller, inference_id: UUID, position: int) -> AsyncGenerator[str]:
+    worker = runtime.current().worker
+    reply = await worker.watch(inference_id)
     if reply is None:
-        raise ApiError("not_found", "It is gone.")
+        raise not_found("inference")
     view = View(reply, position)
-    changed = asyncio.Event()
+    changed, clock = asyncio.Event(), _Clock()
     reply.add_reader(changed.set)
-    clock = _Clock()
     try:
         while view.told is None:
             changed.clear()
@@ -78,12 +83,19 @@ async def _follow(caller: Caller, inference_id: UUID, position: int) -> AsyncIte
                 clock.sent()
                 yield _event(frame)
             if view.told is None and not await clock.wait(changed):
+                _refuse_draining(worker)
                 await rows.run(_check, caller, inference_id)
                 if clock.is_quiet:
                     clock.sent()
                     yield ": still here\n\n"
     finally:
         reply.discard_reader(changed.set)
+
+
+def _refuse_draining(worker: Worker) -> None:
+    """As sockets are closed then: the client comes back to another worker, and goes on where it was."""
+    if worker.is_draining:
+        raise ApiError("restarting", "The server restarts; follow the reply again, or send the same client_id.")
 
 
 class _Clock:

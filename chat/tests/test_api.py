@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 import pytest_asyncio
 
 from chat.tests.program import Frame, Program, make_token
+from testing.model_server import ModelServer, Step
 from testing.services import PROJECT
 from testing.workers import Site
 
@@ -175,11 +177,49 @@ async def test_a_reply_that_is_still_written_is_in_the_list_of_messages(alice: P
         await alice.stop(told[1]["inference_id"], position)
 
 
-def test_the_client_of_the_documentation_stops_at_the_first_full_stop(site: Site, token: str, tmp_path: Path) -> None:
+def test_the_client_of_the_documentation_stops_at_the_first_full_stop(
+    site: Site, token: str, tmp_path: Path, model_server: ModelServer
+) -> None:
+    more: Step = {"text": " and more", "repeat": 100, "pace_seconds": 0.1}
+    model_server.script("sentences", {"steps": [{"text": "One sentence."}, {"sleep_seconds": 0.5}, more]})
     code = re.findall(r"```python\n(.*?)```", (PROJECT / "docs/API.md").read_text(), flags=re.DOTALL)
-    (tmp_path / "client.py").write_text(code[0].replace('"text": prompt,', '"text": prompt, "model": "echo",'))
-    arguments = [sys.executable, "client.py", site.url, token, "One sentence. And another that is not read."]
+    (tmp_path / "client.py").write_text(code[0].replace('"text": prompt,', '"text": prompt, "model": "sentences",'))
+    arguments = [sys.executable, "client.py", site.url, token, "Tell me"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout.startswith("One sentence.")
-    assert "'outcome': " in done.stdout
-    assert "'position': 14" in done.stdout or "'position': 13" in done.stdout
+    assert done.stdout.startswith("One sentence.{")
+    assert "'outcome': 'stopped', 'position': 13" in done.stdout
+
+
+async def test_whoever_follows_on_a_worker_that_ends_misses_nothing_on_another(site: Site, token: str) -> None:
+    room_id = await asyncio.to_thread(site.account("alice").create_room)
+    leaving, staying = site.workers[2], site.workers[1]
+    async with (
+        Program(staying.url, token) as other,
+        Program(leaving.url, token) as program,
+    ):
+        async with other.events("POST", f"/rooms/{room_id}/ask", json={"text": "Tell me", "stream": True}) as frames:
+            _, _, told = await read_until(frames, 10)
+        path = f"/inference/{told[1]['inference_id']}/events"
+        async with program.events("GET", path) as frames:
+            seen, position, _ = await read_until(frames, 20)
+            leaving.terminate()
+            read = await text_until_cut(frames)
+        await asyncio.to_thread(leaving.stop)
+        async with other.events("GET", path, params={"position": position + len(read)}) as frames:
+            more = await rest_of(frames)
+        state = await other.get(f"/inference/{told[1]['inference_id']}")
+        assert more[-1]["type"] == "end"
+        assert (seen + read + texts(more), state["status"]) == (state["content"], "completed")
+    await asyncio.to_thread(leaving.start)
+
+
+async def text_until_cut(frames: AsyncIterator[Frame]) -> str:
+    """What still came before the worker ended its events, or went away with them."""
+    text = ""
+    try:
+        async for frame in frames:
+            assert frame["type"] == "delta" or frame["code"] == "restarting"
+            text += frame.get("text", "")
+    except httpx.RemoteProtocolError:
+        pass
+    return text

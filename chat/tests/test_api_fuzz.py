@@ -92,10 +92,12 @@ class Api:
 def api(postgres_server: PostgresServer) -> Iterator[Api]:
     name = f"fuzz_{uuid4().hex}"
     database_url = postgres_server.create_database(name)
-    with Site(1, database_url=database_url, DEMO_CHUNK_SECONDS="0", LIMITS="off") as site:
+    with Site(
+        1, database_url=database_url, DEMO_CHUNK_SECONDS="0", LIMITS="off", DATABASE_TIMEOUT_SECONDS="30"
+    ) as site:
         account = site.account("alice")
         headers = {"Authorization": f"Bearer {make_token(account)}"}
-        with httpx.Client(base_url=site.url, headers=headers, timeout=30, trust_env=False) as http:
+        with httpx.Client(base_url=site.url, headers=headers, timeout=60, trust_env=False) as http:
             found = Api(http, http.get("/api/v1/openapi.json").json())
             found.converse()
             yield found
