@@ -43,6 +43,7 @@ class ShownMessage:
     error_code: str = ""
     error_sentence: str = ""
     is_live: bool = False
+    parent_id: UUID | None = None
     versions: Versions = ONLY_VERSION
 
     @property
@@ -70,7 +71,7 @@ def shown_messages(tree: Tree, message_ids: Sequence[UUID]) -> list[ShownMessage
     messages = Message.objects.filter(pk__in=message_ids).select_related("author").in_bulk()
     inferences = {row.message_id: row for row in Inference.objects.filter(message__in=message_ids)}
     shown = (_shown(messages[each], inferences.get(each)) for each in message_ids)
-    return [replace(message, versions=tree.versions(message.id)) for message in shown]
+    return [replace(each, parent_id=tree.parent(each.id), versions=tree.versions(each.id)) for each in shown]
 
 
 def _shown(message: Message, inference: Inference | None) -> ShownMessage:

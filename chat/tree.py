@@ -37,6 +37,10 @@ class Tree:
             message_id = self._parents[message_id]
         return path[::-1]
 
+    def parent(self, message_id: UUID) -> UUID | None:
+        """What this message answers; None for a first prompt."""
+        return self._parents[message_id]
+
     def newest_leaf(self, under: UUID | None = None) -> UUID | None:
         """The newest message that has this one on its path, itself if nothing follows; without one: of the room."""
         if under is None:

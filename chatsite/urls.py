@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.i18n import set_language
 
 from chat import api
 from chat.pages import accounts, room, rooms, tokens
@@ -25,6 +26,7 @@ urlpatterns = [
     path("rooms/<uuid:room_id>/change/", rooms.change_room, name="room_change"),
     path("rooms/<uuid:room_id>/delete/", rooms.RoomDelete.as_view(), name="room_delete"),
     path("theme/", accounts.theme, name="theme"),
+    path("language/", set_language, name="set_language"),
     path("api/v1/", include((api.paths(), "api"))),
     path("api/<path:rest>", api.no_such_path),
     path("admin/", admin.site.urls),

@@ -15,7 +15,7 @@ from django.views.generic import DetailView
 
 from chat.export import as_data, as_markdown
 from chat.models import Room
-from chat.pages.rooms import ROOMS_IN_SIDEBAR, rooms_of
+from chat.pages.sidebar import ROOMS_IN_SIDEBAR, grouped, rooms_of
 from chat.shown import shown_messages
 from chat.tree import Tree
 
@@ -37,7 +37,7 @@ class RoomPage(LoginRequiredMixin, DetailView[Room]):
         path = _path(self.request, tree)
         return {
             **super().get_context_data(**kwargs),
-            "rooms": rooms_of(self.request)[:ROOMS_IN_SIDEBAR],
+            "room_groups": grouped(rooms_of(self.request)[:ROOMS_IN_SIDEBAR], self.request),
             "messages": shown_messages(tree, path[-MESSAGES_PER_PAGE:]),
             "has_earlier": len(path) > MESSAGES_PER_PAGE,
             "last_message_id": tree.newest_leaf() or "",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms import ModelForm, model_to_dict
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,12 +20,13 @@ from chat import runtime
 from chat.database import rows
 from chat.forms import RoomForm, RoomSettingsForm
 from chat.frames import room_frame
-from chat.models import Room
+from chat.models import Message, Room
+from chat.pages.sidebar import ROOMS_IN_SIDEBAR, grouped, rooms_of
 from inference.engine import EngineError
 from inference.text import clean
 
-ROOMS_IN_SIDEBAR = 1000
 ROOMS_FOUND = 50
+MAX_WORDS = 10
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -39,7 +41,10 @@ class RoomList(LoginRequiredMixin, ListView[Room]):
     context_object_name = "rooms"
 
     def get_queryset(self) -> QuerySet[Room]:
-        return rooms_of(self.request)
+        return rooms_of(self.request)[:ROOMS_IN_SIDEBAR]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {**super().get_context_data(**kwargs), "room_groups": grouped(self.object_list, self.request)}
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = RoomForm(request.POST)
@@ -64,10 +69,12 @@ class RoomDelete(LoginRequiredMixin, DeleteView[Room, ModelForm[Room]]):
 def found(request: HttpRequest) -> HttpResponse:
     """The rooms whose title or messages hold all words of `q`, as the list that the sidebar shows."""
     rooms = rooms_of(request)
-    words = clean(request.GET.get("q", "")).split()
+    words = clean(request.GET.get("q", "")).split()[:MAX_WORDS]
     for word in words:
-        rooms = rooms.filter(Q(title__icontains=word) | Q(messages__text__icontains=word)).distinct()
-    return render(request, "rooms/_rooms.html", {"rooms": rooms[:ROOMS_FOUND] if words else rooms[:ROOMS_IN_SIDEBAR]})
+        said = Message.objects.filter(room=OuterRef("pk"), text__icontains=word)
+        rooms = rooms.filter(Q(title__icontains=word) | Exists(said))
+    listed = rooms[: ROOMS_FOUND if words else ROOMS_IN_SIDEBAR]
+    return render(request, "rooms/_rooms.html", {"room_groups": grouped(listed, request), "is_search": bool(words)})
 
 
 @require_POST
@@ -89,11 +96,6 @@ async def models(request: HttpRequest) -> HttpResponse:
     except EngineError:
         names = []
     return JsonResponse({"models": names, "default": await runtime.current().default_model()})
-
-
-def rooms_of(request: HttpRequest) -> QuerySet[Room]:
-    """The rooms of this person, the last used first."""
-    return Room.objects.visible_to(request.user).only("id", "title", "updated_at")
 
 
 def _change(user: AbstractBaseUser | AnonymousUser, room_id: UUID, fields: QueryDict) -> tuple[Room, str]:

@@ -1,9 +1,60 @@
 // The buttons on messages.
 
-/** Call `handlers[name](message, button)` for a press on a `data-action` button in `log`. */
-export function listenForActions(log, handlers) {
-  log.addEventListener("click", ({ target }) => {
-    const button = target.closest("[data-action]");
-    handlers[button?.dataset.action]?.(button.closest(".message"), button);
-  });
+import { copyCode, copyReply } from "./clipboard.js";
+import { loadEarlier } from "./earlier.js";
+import { editPrompt } from "./editing.js";
+
+export class Actions {
+  #log;
+  #asking;
+  #composer;
+  #announcer;
+  #follower;
+  #ask;
+
+  /** `ask(action)` does what asks the model for something, unless it is busy. */
+  constructor({ log, asking, composer, announcer, follower, ask }) {
+    this.#log = log;
+    this.#asking = asking;
+    this.#composer = composer;
+    this.#announcer = announcer;
+    this.#follower = follower;
+    this.#ask = ask;
+  }
+
+  start() {
+    this.#log.element.addEventListener("click", ({ target }) => {
+      const button = target.closest("[data-action]");
+      this.#handlers[button?.dataset.action]?.(button.closest(".message"), button);
+    });
+  }
+
+  #announce = (text) => this.#announcer.say(text);
+
+  #handlers = {
+    copy: (message, button) => copyReply(button, this.#announce),
+    "copy-code": (message, button) => copyCode(button, this.#announce),
+    regenerate: (message) => this.#ask(() => this.#asking.again("regenerate", message)),
+    continue: (message) => this.#ask(() => this.#asking.again("continue", message)),
+    retry: (message) => this.#ask(() => this.#asking.retry(message)),
+    "take-back": (message) => this.#takeBack(message),
+    edit: (message) => editPrompt(message, { onSend: (text) => this.#ask(() => this.#asking.edit(message, text)) }),
+    earlier: (message, button) => this.#loadEarlier(button),
+  };
+
+  #takeBack(message) {
+    const draft = this.#composer.text;
+    const frame = this.#asking.takeBack(message);
+    this.#composer.text = draft ? `${frame.text}\n\n${draft}` : frame.text;
+    this.#composer.focus();
+    // It stood in the place of another version, which is to be seen again. The draft outlives a reload.
+    if ("parent_id" in frame) location.reload();
+  }
+
+  #loadEarlier(button) {
+    loadEarlier(button, {
+      onLoaded: (elements) => this.#follower.keepPlace(() => this.#log.addEarlier(elements)),
+      onProblem: (text) => this.#announcer.warn(text),
+    });
+  }
 }

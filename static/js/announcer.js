@@ -27,7 +27,11 @@ export class Announcer {
 
   /** Show what went wrong with something that has no place of its own on the page. */
   complain(error) {
-    this.#notice.textContent = errorSentence(error);
+    this.warn(errorSentence(error));
+  }
+
+  warn(text) {
+    this.#notice.textContent = text;
     this.#notice.hidden = false;
   }
 

@@ -33,10 +33,19 @@ export class Asking {
     return this.#outbox.waiting[0];
   }
 
-  prompt(text) {
-    const entry = this.#outbox.add({ type: "send", text });
-    this.#show(entry);
+  /** Ask `text`. `branch` is {} for what follows the newest message, or {parent_id}. Returns the prompt on the page. */
+  prompt(text, branch = {}) {
+    const entry = this.#outbox.add({ type: "send", text, ...branch });
+    const element = this.#show(entry);
     this.#transmit(entry);
+    return element;
+  }
+
+  /** Ask `text` in place of the prompt in `element` and all that followed it. */
+  edit(element, text) {
+    const { parentId, versions } = element.dataset;
+    this.#log.cutFrom(element);
+    this.prompt(text, { parent_id: parentId || null }).dataset.versions = versions;
   }
 
   /** Ask for another reply in place of the one in `element`; `type` is regenerate or continue. */
@@ -56,9 +65,9 @@ export class Asking {
     return Boolean(element);
   }
 
-  /** A reply that we asked for has begun. */
+  /** A reply has begun. Returns whether this tab asked for it. */
   started(clientId) {
-    this.#outbox.delete(clientId);
+    return this.#outbox.delete(clientId);
   }
 
   /** Returns whether `error` answers something of ours. */
@@ -82,18 +91,19 @@ export class Asking {
     this.#transmit(entry);
   }
 
-  /** Take a prompt that was not sent back. Returns its text. */
+  /** Take a prompt that was not sent back. Returns its frame. */
   takeBack(element) {
-    const entry = this.#outbox.get(element.dataset.clientId);
-    this.#outbox.delete(entry.client_id);
+    const { client_id: clientId, frame } = this.#outbox.get(element.dataset.clientId);
+    this.#outbox.delete(clientId);
     element.remove();
-    return entry.frame.text;
+    return frame;
   }
 
   #show({ client_id: clientId, frame, error }) {
-    if (frame.type !== "send") return;
-    this.#log.addOwnPrompt(clientId, frame.text);
-    if (error) this.#log.markNotSent(this.#log.messageOfClient(clientId), error);
+    if (frame.type !== "send") return null;
+    const element = this.#log.addOwnPrompt(clientId, frame.text);
+    if (error) this.#log.markNotSent(element, error);
+    return element;
   }
 
   #transmit(entry) {

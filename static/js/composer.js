@@ -1,8 +1,8 @@
 // The box to write in and its one button, which is Send, Stop, or waits for a stop to settle.
 
+import { hasTouchKeyboard, listenForEnter } from "./enter.js";
 import { sentence } from "./i18n.js";
 
-const touchKeyboard = matchMedia("(hover: none) and (pointer: coarse)");
 const COUNTER_FROM = 0.9;
 
 export class Composer {
@@ -14,7 +14,6 @@ export class Composer {
   #draftKey;
   #onSend;
   #onStop;
-  #isLineBreakWanted = false;
 
   /** `onSend(text)` takes the text; `onStop()` is called at the press. `draftKey` names the draft in localStorage. */
   constructor(form, { draftKey, onSend, onStop }) {
@@ -29,8 +28,7 @@ export class Composer {
   }
 
   start() {
-    this.#box.addEventListener("keydown", (event) => (this.#isLineBreakWanted = event.shiftKey || event.altKey));
-    this.#box.addEventListener("beforeinput", (event) => this.#beforeInput(event));
+    listenForEnter(this.#box, () => this.state === "send" && this.#send());
     this.#box.addEventListener("input", () => this.#changed());
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -41,7 +39,7 @@ export class Composer {
     document.addEventListener("keydown", (event) => this.#escape(event));
     this.text ||= readDraft(this.#draftKey);
     this.state = this.state;
-    if (!touchKeyboard.matches) this.focus();
+    if (!hasTouchKeyboard()) this.focus();
   }
 
   get text() {
@@ -70,24 +68,14 @@ export class Composer {
     this.#box.focus();
   }
 
-  // Not keydown: this comes only where a line break would be typed, so never from the Enter that picks a candidate of
-  // an input method, and once for the Enter that ends a Korean syllable.
-  #beforeInput(event) {
-    const isEnter = event.inputType === "insertLineBreak" || event.inputType === "insertParagraph";
-    if (!isEnter || event.isComposing || this.#isLineBreakWanted || touchKeyboard.matches) return;
-    event.preventDefault();
-    if (this.state === "send") this.#send();
-  }
-
   #press() {
     if (this.state === "stop") this.#onStop();
     else if (this.state === "send") this.#send();
   }
 
   #escape(event) {
-    if (event.key !== "Escape" || event.isComposing || event.defaultPrevented || this.state !== "stop") return;
-    if (document.querySelector(":popover-open, dialog[open]")) return;
-    this.#onStop();
+    if (event.key !== "Escape" || event.shiftKey || event.isComposing || event.defaultPrevented) return;
+    if (this.state === "stop" && !document.querySelector(":popover-open, dialog[open]")) this.#onStop();
   }
 
   #send() {
@@ -96,7 +84,7 @@ export class Composer {
     this.#onSend(text);
     this.text = "";
     // On a phone the keyboard would hide the reply.
-    if (touchKeyboard.matches) this.#box.blur();
+    if (hasTouchKeyboard()) this.#box.blur();
     else this.focus();
   }
 

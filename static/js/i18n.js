@@ -15,3 +15,8 @@ export function sentence(key, values = {}) {
 export function errorSentence({ code, detail, retry_after: seconds }) {
   return sentence(`error_${code}`, { seconds: Math.ceil(seconds ?? 1) }) || detail || sentence("error_internal");
 }
+
+/** What to say about the `error` in an `end` frame. */
+export function engineSentence({ code, detail }) {
+  return sentence(`engine_${code}`) || detail;
+}

@@ -2,6 +2,8 @@
 
 import { errorSentence, sentence } from "./i18n.js";
 import { Reply } from "./reply.js";
+import { setTime, showTimes } from "./times.js";
+import { addVersion } from "./versions.js";
 
 const SENDING_MS = 1000;
 
@@ -30,6 +32,11 @@ export class Log {
   /** The latest reply if the path ends with it. */
   get lastReply() {
     return this.reply(this.#element.lastElementChild?.dataset.inferenceId);
+  }
+
+  /** The latest message that is saved. */
+  get lastMessageId() {
+    return [...this.#element.children].findLast((element) => element.dataset.messageId)?.dataset.messageId;
   }
 
   reply(inferenceId) {
@@ -67,43 +74,64 @@ export class Log {
 
   /** The server has it now. */
   confirmPrompt(element, message) {
-    element.dataset.messageId = message.id;
-    element.dataset.status = message.status;
+    Object.assign(element.dataset, { messageId: message.id, parentId: message.parent_id ?? "", status: message.status });
     this.#say(element, "");
-    this.#place(element);
+    setTime(element, message.created_at);
+    this.#place(element, message.parent_id);
   }
 
-  /** Show a prompt from elsewhere: another tab, another person. */
+  /** Show a prompt from elsewhere: another tab, another person. Returns false if it follows nothing that is shown. */
   addPrompt(message) {
+    if (message.parent_id && !this.message(message.parent_id)) return false;
     const element = this.addOwnPrompt(message.client_id ?? "", message.text);
     this.confirmPrompt(element, message);
-    if (message.author === document.body.dataset.user) return;
+    if (message.author === document.body.dataset.user) return true;
     const heading = element.querySelector("h2");
     heading.textContent = message.author;
     heading.classList.remove("visually-hidden");
+    return true;
   }
 
   /** Show a reply that begins, in the place of whatever followed its prompt. */
   addReply({ inference_id: inferenceId, message_id: messageId, parent_id: parentId, client_id: clientId }) {
-    const parent = this.message(parentId);
-    if (parent) this.cutAfter(parent);
     const element = this.#copy("reply-template");
     Object.assign(element.dataset, { inferenceId, messageId, clientId: clientId ?? "" });
-    this.#place(element);
+    setTime(element);
+    this.#place(element, parentId);
     return this.#adopt(element);
   }
 
-  /** Take away what follows `element`: another branch of the tree is shown from here on. Unsent prompts stay. */
-  cutAfter(element) {
-    while (element.nextElementSibling?.dataset.messageId) element.nextElementSibling.remove();
+  /** Show messages in the place of the button that has loaded them. */
+  addEarlier(elements) {
+    this.#element.querySelector(".earlier").replaceWith(...elements);
+    for (const element of elements) {
+      showTimes(element);
+      if (element.dataset.role === "assistant") this.#adopt(element);
+    }
   }
 
-  // What is saved stands before what is not sent yet.
-  #place(element) {
-    const firstUnsent = [...this.#element.children].find((other) => other !== element && !other.dataset.messageId);
-    if (element.nextElementSibling !== (firstUnsent ?? null) || !element.isConnected) {
+  /** Take this message away and what follows it. Unsent prompts stay. */
+  cutFrom(element) {
+    while (element.nextElementSibling && !isUnsent(element.nextElementSibling)) element.nextElementSibling.remove();
+    element.remove();
+  }
+
+  // It takes the place of the version of its turn that was shown, with all that followed; what is not sent yet stays
+  // behind it.
+  #place(element, parentId) {
+    const parent = this.message(parentId);
+    const following = parent ? parent.nextElementSibling : this.#element.firstElementChild;
+    const isReplaced = (parent || !parentId) && following && following !== element && !isUnsent(following);
+    if (isReplaced) {
+      element.dataset.versions ||= following.dataset.versions ?? "";
+      element.remove();
+      this.cutFrom(following);
+    }
+    const firstUnsent = [...this.#element.children].find((other) => other !== element && isUnsent(other));
+    if (!element.isConnected || element.nextElementSibling !== (firstUnsent ?? null)) {
       this.#element.insertBefore(element, firstUnsent ?? null);
     }
+    addVersion(element);
   }
 
   #adopt(element) {
@@ -123,4 +151,8 @@ export class Log {
   #say(element, text) {
     element.querySelector(".state").textContent = text;
   }
+}
+
+function isUnsent(element) {
+  return element.matches('.message[data-message-id=""]');
 }

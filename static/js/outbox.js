@@ -37,8 +37,11 @@ export class Outbox {
     this.#save();
   }
 
+  /** Returns whether there was such an entry. */
   delete(clientId) {
-    if (this.#entries.delete(clientId)) this.#save();
+    const isThere = this.#entries.delete(clientId);
+    if (isThere) this.#save();
+    return isThere;
   }
 
   #save() {

@@ -2,7 +2,7 @@
 // Stop freezes it: from then on it shows what the person saw at the press, up to the end that the server sends.
 
 import { BlockList } from "./blocks.js";
-import { sentence } from "./i18n.js";
+import { engineSentence, sentence } from "./i18n.js";
 
 const WAITING_MS = 5000;
 const LIVE = new Set(["pending", "streaming", "stopping"]);
@@ -114,7 +114,7 @@ export class Reply {
     this.#paint();
     this.#element.dataset.status = status;
     this.#element.dataset.finishReason = reason ?? "";
-    if (status === "failed" && error) this.say(error.detail);
+    if (status === "failed" && error) this.say(engineSentence(error));
     else this.say(sentence(status === "completed" ? `reason_${reason}` : status));
   }
 

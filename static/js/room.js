@@ -1,14 +1,15 @@
 // The room on the page: what each frame of the server does, and what the person does.
 
-import { listenForActions } from "./actions.js";
+import { Actions } from "./actions.js";
 import { Announcer } from "./announcer.js";
 import { Asking } from "./asking.js";
-import { copyCode, copyReply } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { sentence } from "./i18n.js";
 import { Log } from "./log.js";
+import { Path } from "./path.js";
 import { refetch } from "./refetch.js";
 import { Follower } from "./scroll.js";
+import { RoomSettings } from "./settings.js";
 import { RoomSocket } from "./socket.js";
 import { Stops } from "./stops.js";
 import { showTitle } from "./title.js";
@@ -23,7 +24,8 @@ export class Room {
   #asking;
   #stops;
   #composer = null;
-  #lastMessageId = page.lastMessageId;
+  #actions;
+  #path = new Path();
   #isReconnected = false;
 
   constructor() {
@@ -37,16 +39,26 @@ export class Room {
     this.#stops = new Stops(page.roomId, { send, onSettled: (outcome, end) => this.#stopSettled(outcome, end) });
     const form = document.getElementById("composer");
     const draftKey = `draft:${page.roomId}`;
-    const onSend = (text) => this.#ask(() => this.#asking.prompt(text));
+    const onSend = (text) => this.#ask(() => this.#asking.prompt(text, this.#branch));
     if (form) this.#composer = new Composer(form, { draftKey, onSend, onStop: () => this.#stop() });
+    this.#actions = new Actions({
+      log: this.#log,
+      asking: this.#asking,
+      composer: this.#composer,
+      announcer: this.#announcer,
+      follower: this.#follower,
+      ask: (action) => this.#composer.state === "send" && this.#ask(action),
+    });
   }
 
   start() {
     this.#composer?.start();
-    this.#follower.start();
+    this.#follower.start(this.#log.message(this.#path.wantedMessageId));
+    if (!this.#path.isOlder) this.#path.becomeNewest();
+    new RoomSettings({ onProblem: (text) => this.#announcer.warn(text) }).start();
     this.#asking.start();
     this.#stops.start(this.#log.liveReplies);
-    this.#listenForActions();
+    this.#actions.start();
     this.#socket.start();
     this.#showState();
   }
@@ -65,7 +77,7 @@ export class Room {
   // Stops first: they must not wait behind anything.
   #hello({ last_message_id: lastMessageId }) {
     this.#stops.resend();
-    if ((lastMessageId ?? "") !== this.#lastMessageId && refetch(lastMessageId ?? "")) return;
+    if ((lastMessageId ?? "") !== this.#path.lastMessageId && refetch(lastMessageId ?? "")) return;
     this.#asking.resend();
     this.#follow(this.#isReconnected);
     this.#isReconnected = true;
@@ -82,18 +94,18 @@ export class Room {
   }
 
   #message(message) {
-    this.#lastMessageId = message.id;
-    if (this.#asking.confirm(message) || this.#log.message(message.id)) return this.#showState();
-    const parent = this.#log.message(message.parent_id);
-    if (message.parent_id && !parent) return refetch(message.id);
-    if (parent) this.#log.cutAfter(parent);
-    this.#log.addPrompt(message);
+    this.#path.lastMessageId = message.id;
+    if (this.#asking.confirm(message)) this.#path.becomeNewest();
+    else if (this.#path.isOlder || this.#log.message(message.id)) return this.#showState();
+    else if (!this.#log.addPrompt(message)) refetch(message.id);
   }
 
   #replyStarted(frame) {
-    this.#asking.started(frame.client_id);
-    this.#lastMessageId = frame.message_id;
-    if (this.#log.reply(frame.inference_id)) return;
+    const isOurs = this.#asking.started(frame.client_id);
+    this.#path.lastMessageId = frame.message_id;
+    if (isOurs) this.#path.becomeNewest();
+    // Whoever reads an older path is not taken away from it.
+    if (this.#log.reply(frame.inference_id) || this.#path.isOlder) return;
     if (!this.#log.message(frame.parent_id)) return refetch(frame.message_id);
     this.#stops.started(this.#log.addReply(frame), frame.client_id);
     this.#announcer.say(sentence("replying"));
@@ -137,27 +149,9 @@ export class Room {
     this.#showState();
   }
 
-  #listenForActions() {
-    const announce = (text) => this.#announcer.say(text);
-    listenForActions(this.#log.element, {
-      copy: (message, button) => copyReply(button, announce),
-      "copy-code": (message, button) => copyCode(button, announce),
-      regenerate: (message) => this.#again("regenerate", message),
-      continue: (message) => this.#again("continue", message),
-      retry: (message) => this.#ask(() => this.#asking.retry(message)),
-      edit: (message) => this.#edit(message),
-    });
-  }
-
-  #again(type, message) {
-    if (this.#composer.state === "send") this.#ask(() => this.#asking.again(type, message));
-  }
-
-  #edit(message) {
-    const draft = this.#composer.text;
-    const text = this.#asking.takeBack(message);
-    this.#composer.text = draft ? `${text}\n\n${draft}` : text;
-    this.#composer.focus();
+  // What follows an older path has to say what it follows; else it is the newest message, whatever that is by then.
+  get #branch() {
+    return this.#path.isOlder ? { parent_id: this.#log.lastMessageId ?? null } : {};
   }
 
   #showState() {

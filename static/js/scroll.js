@@ -18,7 +18,8 @@ export class Follower {
     this.#jump = jump;
   }
 
-  start() {
+  /** Begin at the end, or at the message `wanted`. */
+  start(wanted) {
     const passive = { passive: true };
     this.#box.addEventListener("wheel", (event) => event.deltaY < 0 && this.#release(), passive);
     this.#box.addEventListener("touchmove", () => this.#isAtEnd || this.#release(), passive);
@@ -28,6 +29,19 @@ export class Follower {
     const observer = new ResizeObserver(() => this.#follow());
     observer.observe(this.#content);
     observer.observe(this.#box);
+    if (!wanted) return;
+    this.#isPinned = false;
+    wanted.scrollIntoView({ block: "start" });
+  }
+
+  /** Let `change` add something above without moving what the reader sees. */
+  keepPlace(change) {
+    const { scrollTop, scrollHeight } = this.#box;
+    this.#isPinned = false;
+    this.#box.classList.remove("is-reading");
+    change();
+    this.#box.scrollTop = scrollTop + this.#box.scrollHeight - scrollHeight;
+    this.#showJump();
   }
 
   /** Go to the end and stay there. */
@@ -70,6 +84,8 @@ export class Follower {
   }
 
   #showJump() {
+    // Messages above get their true heights only when they come near: the browser then keeps the reader's place.
+    this.#box.classList.toggle("is-reading", !this.#isPinned);
     this.#jump.hidden = this.#isPinned || this.#isAtEnd;
   }
 }

@@ -1,12 +1,19 @@
-// The room's title: on top, in the sidebar, on the browser's tab.
+// The title of a room: on top, in the sidebar, on the browser's tab.
 
 import { sentence } from "./i18n.js";
 
 /** Show the title of the room that is open; an empty one is a new chat. */
 export function showTitle(title) {
   const text = title || sentence("new_chat");
-  const link = document.querySelector(`[data-room-link="${document.body.dataset.roomId}"]`);
   document.getElementById("title").textContent = text;
   document.title = `${text} · Chatsite`;
-  if (link) link.textContent = text;
+  showTitleInSidebar(document.body.dataset.roomId, text);
+}
+
+/** Show the title of any room that the sidebar lists. */
+export function showTitleInSidebar(roomId, title) {
+  const link = document.querySelector(`[data-room-link="${roomId}"]`);
+  if (!link) return;
+  link.textContent = title;
+  link.parentElement.querySelector("button")?.setAttribute("aria-label", sentence("options_of", { title }));
 }
