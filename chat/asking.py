@@ -82,7 +82,7 @@ class Asking:
             room_id=self._visit.room.pk,
             client_id=frame.client_id,
             worker_id=self._runtime.worker.worker_id,
-            model=getattr(frame, "model", None) or "",
+            model=clean(getattr(frame, "model", None) or ""),
             default_model=await self._runtime.default_model(),
             may_ask=not settings.LIMITS or self._runtime.prompt_limit.retry_after(user.pk) == 0,
         )

@@ -182,6 +182,14 @@ async def test_nul_and_lone_surrogates_in_a_prompt_are_replaced(lone_site: Site,
         assert socket.text(inference_id) == kept
 
 
+async def test_nul_and_lone_surrogates_in_a_models_name_are_replaced(lone_site: Site) -> None:
+    alice = lone_site.account("alice")
+    async with alice.open_room(alice.create_room()) as socket:
+        start = await socket.ask("Hello", model="no\x00such\ud800model")
+        assert start["model"] == "no\ufffdsuch\ufffdmodel"
+        await socket.wait_for("end", inference_id=start["inference_id"])
+
+
 async def test_a_flood_of_frames_is_refused_in_part_and_the_stop_still_counts(lone_site: Site) -> None:
     alice = lone_site.account("alice")
     async with alice.open_room(alice.create_room()) as socket:
