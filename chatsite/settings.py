@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 import django_stubs_ext
 import environ
+from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import to_language
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -232,8 +234,16 @@ LOGIN_REDIRECT_URL = "room_list"
 LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("ko", "한국어")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+
+
+def languages() -> list[tuple[str, str]]:
+    """English, in which the texts are written, and every language that has a folder in locale/, by its own name."""
+    codes = [to_language(folder.name) for folder in sorted(LOCALE_PATHS[0].glob("[!.]*")) if folder.is_dir()]
+    return [(code, LANG_INFO[code]["name_local"]) for code in ["en", *codes]]
+
+
+LANGUAGES = languages()
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -12,7 +12,7 @@ export class Actions {
   #follower;
   #ask;
 
-  /** `ask(action)` does what asks the model for something, unless it is busy. */
+  /** `ask(action)` does what asks the model for something. */
   constructor({ log, asking, composer, announcer, follower, ask }) {
     this.#log = log;
     this.#asking = asking;
@@ -34,13 +34,22 @@ export class Actions {
   #handlers = {
     copy: (message, button) => copyReply(button, this.#announce),
     "copy-code": (message, button) => copyCode(button, this.#announce),
-    regenerate: (message) => this.#ask(() => this.#asking.again("regenerate", message)),
-    continue: (message) => this.#ask(() => this.#asking.again("continue", message)),
+    regenerate: (message) => this.#askIfIdle(() => this.#asking.again("regenerate", message)),
+    continue: (message) => this.#askIfIdle(() => this.#asking.again("continue", message)),
     retry: (message) => this.#ask(() => this.#asking.retry(message)),
     "take-back": (message) => this.#takeBack(message),
-    edit: (message) => editPrompt(message, { onSend: (text) => this.#ask(() => this.#asking.edit(message, text)) }),
+    edit: (message) => this.#edit(message),
     earlier: (message, button) => this.#loadEarlier(button),
   };
+
+  // While a reply is being written nothing can take its place.
+  #askIfIdle(action) {
+    if (this.#composer.state === "send") this.#ask(action);
+  }
+
+  #edit(message) {
+    editPrompt(message, { onSend: (text) => this.#askIfIdle(() => this.#asking.edit(message, text)) });
+  }
 
   #takeBack(message) {
     const draft = this.#composer.text;

@@ -47,7 +47,7 @@ export class Room {
       composer: this.#composer,
       announcer: this.#announcer,
       follower: this.#follower,
-      ask: (action) => this.#composer.state === "send" && this.#ask(action),
+      ask: (action) => this.#ask(action),
     });
   }
 
