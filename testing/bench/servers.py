@@ -5,10 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
+
+import psycopg
 
 from testing.bench.load import Place
 from testing.client import Account
@@ -18,6 +21,8 @@ from testing.workers import Worker, collect_static_files
 
 WORKERS = 3
 DATABASE = "bench"
+COMMITS = 100
+SMALL_COMMIT = "SELECT pg_logical_emit_message(true, 'bench', '')"
 ASKER = "alice"
 
 Server = TypeVar("Server", bound=ServerProcess)
@@ -33,6 +38,18 @@ class SafePostgres(PostgresServer):
         """Whether a commit of a connection that begins from now on is on the disk when it returns."""
         with self.connect() as connection:
             connection.execute(f"ALTER DATABASE {DATABASE} SET synchronous_commit = {'on' if is_on else 'off'}")
+
+    def commit_seconds(self) -> list[float]:
+        """How long some small commits take that are on the disk when they return."""
+        with psycopg.connect(self.database_url(DATABASE), autocommit=True) as connection:
+            connection.execute("SET synchronous_commit = on")
+            return [_seconds_of(lambda: connection.execute(SMALL_COMMIT)) for _ in range(COMMITS)]
+
+
+def _seconds_of(act: Callable[[], object]) -> float:
+    began_at = time.monotonic()
+    act()
+    return time.monotonic() - began_at
 
 
 class Program(ServerProcess):

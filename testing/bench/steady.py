@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -21,6 +22,7 @@ ROUNDS = 2
 SETTLE_SECONDS = 1.5
 WINDOW_SECONDS = 5.0
 PING_PAUSE_SECONDS = 0.05
+DEAD_OWNER_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class Contestant:
     loop: str
     server: ServerProcess
 
+    def __str__(self) -> str:
+        return f"{self.name} on {self.loop}"
+
     def places(self, ground: Ground, count: int) -> list[Place]:
         if isinstance(self.server, Worker):
             return ground.rooms(self.server, count)
@@ -62,13 +67,14 @@ class Steady:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._windows: Windows = {}
+        self._overloads: list[str] = []
 
     async def cpu(self) -> Table:
         windows = await self._measure()
         columns = ["live replies", "server", "loop", "chunks/s", "frames per chunk", "CPU µs per chunk", "× relay"]
         table = Table("CPU per chunk, end to end, one process", columns)
         for (load, name, loop), rounds in windows.items():
-            cost, floor = _cost(rounds), _cost(windows[load, "relay", loop])
+            floor = _cost(windows.get((load, "relay", loop), []))
             chunks = sum(window.chunk_count for window in rounds)
             table.add(
                 load,
@@ -77,8 +83,9 @@ class Steady:
                 f"{chunks / sum(window.seconds for window in rounds):.0f}",
                 f"{sum(window.delta_count for window in rounds) / chunks:.2f}",
                 spread([window.cpu_microseconds_per_chunk for window in rounds]),
-                f"{cost / floor:.1f}",
+                f"{_cost(rounds) / floor:.1f}",
             )
+        table.notes += self._overloads
         return table
 
     async def lag(self) -> Table:
@@ -103,7 +110,12 @@ class Steady:
             ]
             # In turns: the machine's mood then changes for all of them.
             for load, _, contestant in product(LOADS, range(ROUNDS), contestants):
-                window = await _window(self._ground, contestant, load)
+                try:
+                    window = await _window(self._ground, contestant, load)
+                except (ConnectionError, TimeoutError) as error:
+                    self._overloads.append(f"{load} live replies were too many for {contestant}: {error}")
+                    await _start_again(contestant.server)
+                    continue
                 self._windows.setdefault((load, contestant.name, contestant.loop), []).append(window)
         return self._windows
 
@@ -132,5 +144,13 @@ async def _window(ground: Ground, contestant: Contestant, load: int) -> Window:
     return window
 
 
+async def _start_again(server: ServerProcess) -> None:
+    """Its replies are still live in the rows until another worker finds that their owner is dead."""
+    server.kill()
+    server.start()
+    await asyncio.sleep(DEAD_OWNER_SECONDS)
+
+
 def _cost(rounds: Sequence[Window]) -> float:
-    return sum(window.cpu_seconds for window in rounds) / sum(window.chunk_count for window in rounds)
+    chunks = sum(window.chunk_count for window in rounds)
+    return sum(window.cpu_seconds for window in rounds) / chunks if chunks else math.nan

@@ -27,6 +27,7 @@ class Viewer(asyncio.Protocol):
         self.delta_count = 0
         self.byte_count = 0
         self._reader: FrameReader | None = None
+        self._failure: Exception | None = None
         self._frames: defaultdict[str, deque[Frame]] = defaultdict(deque)
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
@@ -55,11 +56,12 @@ class Viewer(asyncio.Protocol):
         return time.monotonic() - began_at
 
     async def wait(self, frame_type: str) -> Frame:
-        """The next frame of this type. Raises TimeoutError, and ConnectionError when an `error` comes instead."""
+        """The next frame of this type. Raises TimeoutError, and ConnectionError when the socket has failed."""
+        if self._failure is not None:
+            raise self._failure
         if not self._frames[frame_type]:
             arrived = self._waiting[frame_type] = asyncio.get_running_loop().create_future()
-            async with asyncio.timeout(WAIT_SECONDS):
-                await arrived
+            await self._in_time(arrived, frame_type)
         return self._frames[frame_type].popleft()
 
     def send(self, frame: Frame) -> None:
@@ -84,13 +86,18 @@ class Viewer(asyncio.Protocol):
             self._take(opcode, payload)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(ConnectionError("the server has closed the socket"))
+        if self._failure is None:
+            self._fail(ConnectionError(f"port {self.port} has cut the connection"))
 
     def _take(self, opcode: int, payload: bytes) -> None:
         if payload.startswith(DELTA_START):
             self.delta_count += 1
         elif opcode == Opcode.TEXT:
             self._take_frame(json.loads(payload))
+        elif opcode == Opcode.CLOSE:
+            self._fail(
+                ConnectionError(f"port {self.port} has closed the socket with {int.from_bytes(payload[:2], 'big')}")
+            )
         elif opcode == Opcode.PING:
             self._transport.write(frame_bytes(payload, opcode=Opcode.PONG, is_client=True))
 
@@ -106,7 +113,15 @@ class Viewer(asyncio.Protocol):
         if arrived is not None and not arrived.done():
             arrived.set_result(None)
 
+    async def _in_time(self, arrived: asyncio.Future[None], frame_type: str) -> None:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await arrived
+        except TimeoutError:
+            raise TimeoutError(f"no {frame_type} from port {self.port} in {WAIT_SECONDS:g} s") from None
+
     def _fail(self, error: Exception) -> None:
+        self._failure = error
         for arrived in self._waiting.values():
             if not arrived.done():
                 arrived.set_exception(error)
