@@ -14,7 +14,9 @@ from django.utils.translation.template import templatize
 
 CATALOGUES = sorted(settings.LOCALE_PATHS[0].glob("*/LC_MESSAGES/django.po"))
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
-MARKED = re.compile(r"""\bgettext\(u?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)|\b_\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""")
+MARKED = re.compile(
+    r"""\bgettext\(u?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)|\b_\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)"""
+)
 
 each_language = pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
 
@@ -31,8 +33,7 @@ def entries(path: Path) -> list[Message]:
 def texts_of_templates() -> set[str]:
     folder = settings.BASE_DIR / "templates"
     sources = {path: templatize(path.read_text(), origin=str(path)) for path in folder.rglob("*.html")}
-    found = [match for source in sources.values() for match in MARKED.findall(source)]
-    return {(first or second)[1:-1] for first, second in found}
+    return {match[1:-1] for source in sources.values() for match in MARKED.findall(source)}
 
 
 @each_language

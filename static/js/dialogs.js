@@ -1,14 +1,16 @@
 // What opens over the page.
 
-/** Let every `data-dialog` button open its dialog, and every `data-close` button close the one it is in. */
+/** Let every `data-dialog` button open its dialog, every `data-close` button and every choice in a menu close it. */
 export function listenForDialogs() {
-  document.addEventListener("click", ({ target }) => {
-    const opener = target.closest("[data-dialog]");
-    if (opener) openDialog(opener.dataset.dialog);
-    if (target.closest("[data-close]")) target.closest("dialog").close();
-    // A click beside a dialog hits the dialog itself; inside it hits what is in it.
-    if (target instanceof HTMLDialogElement) target.close();
-  });
+  // Before the listeners of the menus, which may give the focus to something else.
+  addEventListener("click", ({ target }) => closeOrOpen(target), { capture: true });
+}
+
+function closeOrOpen(target) {
+  target.closest(".menu-item")?.closest("[popover]").hidePopover();
+  const opener = target.closest("[data-dialog]");
+  if (opener) openDialog(opener.dataset.dialog);
+  if (target.closest("[data-close]")) target.closest("dialog").close();
 }
 
 /** Open a dialog; the one that is open stays alone. */

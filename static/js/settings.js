@@ -30,7 +30,6 @@ export class RoomSettings {
 
   #act(button) {
     if (!button) return;
-    this.#menu.hidePopover();
     if (button.dataset.roomAction === "rename") return this.#rename();
     return askWhetherToDelete(document.body.dataset.roomId, this.#title.textContent);
   }

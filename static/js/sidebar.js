@@ -40,7 +40,6 @@ export class Sidebar {
   async #act(button) {
     if (!button) return;
     const [link, roomId] = [this.#link, this.#link.dataset.roomLink];
-    this.#menu.hidePopover();
     if (button.dataset.rowAction === "delete") return askWhetherToDelete(roomId, link.textContent);
     const title = await rename(link, { address: `${link.pathname}change/`, title: link.textContent });
     if (title === null) return link.focus();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 
 from chat.tests.page.screen import Screen
 from testing.model_server import ModelServer, Step
-from testing.services import PostgresServer, RedisServer
+from testing.services import PROJECT, PostgresServer, RedisServer
 from testing.workers import Site
 
 MODEL = "page"
@@ -36,11 +38,18 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {**browser_type_launch_args, "executable_path": "/usr/bin/chromium", "args": ARGUMENTS}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def translations() -> None:
+    """Compile them, as `make run` does before the site starts."""
+    command = [sys.executable, "-m", "babel.messages.frontend", "-q", "compile", "-d", "locale", "-D", "django"]
+    subprocess.run(command, cwd=PROJECT, check=True)
+
+
 @contextmanager
-def page_site(postgres: PostgresServer, redis: RedisServer, model: ModelServer) -> Iterator[Site]:
+def page_site(postgres: PostgresServer, redis: RedisServer, model: ModelServer, **others: str) -> Iterator[Site]:
     name = f"pages_{uuid.uuid4().hex}"
     database_url = postgres.create_database(name)
-    variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"}
+    variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"} | others
     with Site(2, database_url=database_url, redis_url=redis.url, openai_base_url=model.url, **variables) as running:
         yield running
     postgres.drop_database(name)
@@ -63,12 +72,13 @@ def model(model_server: ModelServer) -> Iterator[Model]:
 def new_screen(browser: Browser, site: Site) -> Iterator[NewScreen]:
     """`new_screen("alice")` gives a browser of that person; `new_screen(beside=screen)` a second tab.
 
+    Another site than the common one is named by `site=…`; further options are those of a browser context.
     What the browser complains about (a policy, a fault in a module) fails the test.
     """
     contexts: list[BrowserContext] = []
     screens: list[Screen] = []
 
-    def make(name: str = "alice", *, beside: Screen | None = None, **options: Any) -> Screen:
+    def make(name: str = "alice", *, beside: Screen | None = None, site: Site = site, **options: Any) -> Screen:
         context = beside.page.context if beside else browser.new_context(**options)
         if not beside:
             contexts.append(context)
@@ -109,6 +119,9 @@ class Model:
 
     def answers(self, status: int) -> None:
         self._server.script(MODEL, {"status": status, "json": {"error": {"message": "no"}}})
+
+    def breaks_after(self, text: str) -> None:
+        self._server.script(MODEL, {"steps": [{"text": text}, {"sleep_seconds": 0.5}, {"rst": True}]})
 
     def is_silent(self) -> None:
         self._server.script(MODEL, {"steps": [{"stall": True}]})

@@ -22,6 +22,7 @@ class Screen:
         self.account = account
         self.faults: list[str] = []
         page.set_default_timeout(10_000)
+        page.set_default_navigation_timeout(30_000)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("console", self._listen)
 

@@ -118,7 +118,8 @@ def test_a_signed_out_page_says_so_and_leads_back(new_screen: NewScreen) -> None
 def test_a_deleted_room_says_that_it_is_gone(alice: Screen, new_screen: NewScreen) -> None:
     other = new_screen(beside=alice)
     other.page.goto(alice.page.url)
-    other.page.get_by_role("button", name="Delete this chat").click()
+    other.page.get_by_role("button", name="Options of this chat").click()
+    other.page.get_by_role("button", name="Delete…").click()
     other.page.get_by_role("button", name="Delete", exact=True).click()
     other.page.wait_for_url("**/rooms/")
     expect(alice.page.locator("#link-state")).to_contain_text("This chat is no longer here.", timeout=15_000)

@@ -120,3 +120,36 @@ def test_the_theme_is_chosen_once_and_painted_by_the_server(alice: Screen) -> No
     alice.page.get_by_role("button", name="Dark").click()
     expect(alice.page.locator("html")).to_have_attribute("data-theme", "dark")
     assert alice.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 27)"
+
+
+def test_the_language_is_chosen_once_and_spoken_by_page_and_modules(new_screen: NewScreen, model: Model) -> None:
+    screen = new_screen("polyglot")
+    screen.open_new_room()
+    screen.page.get_by_role("button", name="한국어").click()
+    expect(screen.page.locator("html")).to_have_attribute("lang", "ko")
+    expect(screen.button).to_have_accessible_name("보내기")
+    model.answers(401)
+    screen.page.get_by_label("메시지", exact=True).fill("안녕")
+    screen.page.keyboard.press("Enter")
+    expect(screen.state).to_have_text("모델 서버가 이 사이트의 키를 거부했습니다.")
+    screen.page.reload()
+    expect(screen.state).to_have_text("모델 서버가 이 사이트의 키를 거부했습니다.")
+    screen.page.get_by_role("button", name="English").click()
+    expect(screen.page.locator("html")).to_have_attribute("lang", "en")
+
+
+def test_times_are_those_of_the_persons_zone(new_screen: NewScreen, model: Model) -> None:
+    here = new_screen("alice", timezone_id="Asia/Seoul")
+    here.open_new_room()
+    model.says("answer")
+    here.ask()
+    here.expect_status("completed")
+    there = new_screen("alice", timezone_id="America/New_York")
+    there.page.goto(here.page.url)
+    moments = [screen.prompts.locator("time") for screen in (here, there)]
+    assert moments[0].get_attribute("datetime") is not None
+    hour, other_hour = (moment.evaluate("each => new Date(each.dateTime).getHours()") for moment in moments)
+    shown, shown_there = (moment.text_content() or "" for moment in moments)
+    assert f"{(hour + 11) % 12 + 1}:" in shown
+    assert f"{(other_hour + 11) % 12 + 1}:" in shown_there
+    assert shown != shown_there

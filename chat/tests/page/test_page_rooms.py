@@ -1,0 +1,168 @@
+"""Rooms in the sidebar and in the header: found, renamed, set up, exported, deleted; and the keys for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+from chat.tests.page.conftest import MODEL, Model, NewScreen
+from chat.tests.page.screen import Screen
+from testing.model_server import ModelServer
+
+
+def row(screen: Screen, title: str) -> Locator:
+    return screen.page.locator(".room-row").filter(has_text=title)
+
+
+def choose(screen: Screen, name: str) -> None:
+    """Choose from the menu of the room that is open."""
+    screen.page.get_by_role("button", name="Options of this chat").click()
+    screen.page.locator("#room-menu").get_by_text(name).click()
+
+
+def test_a_search_finds_a_room_by_what_was_said_in_it(new_screen: NewScreen, model: Model) -> None:
+    seeker = new_screen("seeker")
+    seeker.account.create_room("Other matters")
+    seeker.open_new_room()
+    model.says("Of course: the **zeppelin** is an airship.")
+    seeker.ask("What flies?")
+    seeker.expect_status("completed")
+    seeker.page.keyboard.press("Control+KeyK")
+    seeker.page.keyboard.type("Zeppelin")
+    links = seeker.page.locator("[data-room-link]")
+    expect(links).to_have_text(["What flies?"])
+    expect(links).to_have_attribute("aria-current", "page")
+    expect(seeker.page.locator("#found")).to_have_text("Chats found: 1")
+    seeker.page.keyboard.type(" xyz")
+    expect(seeker.page.locator("#rooms")).to_contain_text("Nothing found.")
+    seeker.page.get_by_label("Search chats").fill("")
+    expect(row(seeker, "Other matters")).to_be_visible()
+
+
+def test_the_arrow_keys_lead_from_the_search_to_a_room(new_screen: NewScreen) -> None:
+    seeker = new_screen("walker")
+    for title in ("Lower", "Upper"):
+        seeker.account.create_room(title)
+    seeker.open("/rooms/")
+    seeker.page.get_by_label("Search chats").press("ArrowDown")
+    seeker.page.keyboard.press("ArrowDown")
+    seeker.page.keyboard.press("Enter")
+    expect(seeker.page.locator("#title")).to_have_text("Lower")
+
+
+def test_a_title_is_changed_where_it_stands_and_in_every_tab(alice: Screen, new_screen: NewScreen) -> None:
+    other = new_screen(beside=alice)
+    other.page.goto(alice.page.url)
+    alice.page.locator("#title").dblclick()
+    alice.page.keyboard.type("A <b>new</b> name")
+    alice.page.keyboard.press("Enter")
+    for screen in (alice, other):
+        expect(screen.page.locator("#title")).to_have_text("A <b>new</b> name")
+        expect(row(screen, "A <b>new</b> name")).to_be_visible()
+        expect(screen.page).to_have_title("A <b>new</b> name · Chatsite")
+
+
+def test_escape_leaves_a_title_as_it_was(alice: Screen) -> None:
+    choose(alice, "Rename")
+    alice.page.keyboard.type("never")
+    alice.page.keyboard.press("Escape")
+    expect(alice.page.locator("#title")).to_have_text("New chat")
+    expect(alice.page.locator(".rename")).to_have_count(0)
+
+
+def test_another_room_is_renamed_and_deleted_in_the_sidebar(alice: Screen) -> None:
+    alice.account.create_room("Old name")
+    alice.page.reload()
+    row(alice, "Old name").hover()
+    row(alice, "Old name").get_by_role("button", name="Options of Old name").click()
+    alice.page.locator("#row-menu").get_by_text("Rename").click()
+    alice.page.keyboard.type("Better name")
+    alice.page.keyboard.press("Enter")
+    expect(row(alice, "Better name").get_by_role("link")).to_be_focused()
+    row(alice, "Better name").get_by_role("button", name="Options of Better name").click()
+    alice.page.locator("#row-menu").get_by_text("Delete").click()
+    dialog = alice.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Better name")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    row(alice, "Better name").get_by_role("button").click()
+    alice.page.locator("#row-menu").get_by_text("Delete").click()
+    dialog.get_by_role("button", name="Delete", exact=True).click()
+    alice.page.wait_for_url("**/rooms/")
+    expect(row(alice, "Better name")).to_have_count(0)
+
+
+def test_instructions_reach_the_model_with_the_next_prompt(
+    alice: Screen, model: Model, model_server: ModelServer
+) -> None:
+    choose(alice, "Instructions")
+    alice.page.get_by_label("Instructions", exact=True).fill("Answer in rhyme.")
+    alice.page.get_by_role("button", name="Save").click()
+    expect(alice.page.get_by_role("dialog")).to_be_hidden()
+    model.says("A rhyme in time.")
+    alice.ask("Rhyme, please")
+    alice.expect_status("completed")
+    bodies = [json.dumps(request.body) for request in model_server.requests() if "Rhyme, please" in str(request.body)]
+    assert bodies
+    assert all("Answer in rhyme." in body for body in bodies)
+    choose(alice, "Instructions")
+    expect(alice.page.get_by_label("Instructions", exact=True)).to_have_value("Answer in rhyme.")
+
+
+def test_the_model_of_a_room_is_chosen_below_the_box_and_kept(alice: Screen) -> None:
+    picker = alice.page.get_by_label("Model", exact=True)
+    expect(picker.locator("option")).to_have_text([f"Default: {MODEL}", MODEL])
+    with alice.page.expect_response("**/change/") as answer:
+        picker.select_option(MODEL)
+    assert answer.value.status == 204
+    alice.page.reload()
+    expect(picker).to_have_value(MODEL)
+
+
+def test_a_room_is_exported_as_it_is_shown(alice: Screen, model: Model) -> None:
+    model.says("**The** reply")
+    alice.ask("My question")
+    alice.expect_status("completed")
+    for name, expected in (("Markdown", "**The** reply"), ("JSON", '"text": "**The** reply"')):
+        with alice.page.expect_download() as download:
+            choose(alice, f"Export as {name}")
+        assert expected in Path(download.value.path()).read_text()
+
+
+def test_keys_list_themselves_focus_the_box_copy_and_begin_a_new_chat(alice: Screen, model: Model) -> None:
+    alice.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    model.says("The words")
+    alice.ask()
+    alice.expect_status("completed")
+    alice.page.keyboard.press("Control+Slash")
+    expect(alice.page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    alice.page.keyboard.press("Escape")
+    expect(alice.page.get_by_role("dialog")).to_be_hidden()
+    alice.page.get_by_role("main").focus()
+    alice.page.keyboard.press("Shift+Escape")
+    expect(alice.box).to_be_focused()
+    alice.page.keyboard.press("Control+Shift+KeyC")
+    alice.page.wait_for_function("navigator.clipboard.readText().then(text => text === 'The words')")
+    alice.page.keyboard.press("Control+Shift+KeyO")
+    alice.page.wait_for_url(re.compile(r"/rooms/$"))
+    expect(alice.box).to_be_focused()
+
+
+def test_shift_escape_stops_nothing(alice: Screen, model: Model) -> None:
+    model.says("text", None, " more")
+    alice.ask()
+    expect(alice.content).to_have_text("text")
+    alice.page.keyboard.press("Shift+Escape")
+    alice.expect_button("stop")
+    model.go()
+    expect(alice.content).to_have_text("text more")
+
+
+def test_on_a_phone_the_search_key_opens_the_drawer(new_screen: NewScreen) -> None:
+    phone = new_screen("alice", viewport={"width": 390, "height": 780})
+    phone.open_new_room()
+    phone.page.keyboard.press("Control+KeyK")
+    expect(phone.page.get_by_label("Search chats")).to_be_focused()
