@@ -182,11 +182,11 @@ async def test_nul_and_lone_surrogates_in_a_prompt_are_replaced(lone_site: Site,
         assert socket.text(inference_id) == kept
 
 
-async def test_nul_and_lone_surrogates_in_a_models_name_are_replaced(lone_site: Site) -> None:
+async def test_a_nul_in_a_models_name_is_replaced(lone_site: Site) -> None:
     alice = lone_site.account("alice")
     async with alice.open_room(alice.create_room()) as socket:
-        start = await socket.ask("Hello", model="no\x00such\ud800model")
-        assert start["model"] == "no\ufffdsuch\ufffdmodel"
+        start = await socket.ask("Hello", model="no\x00such")
+        assert start["model"] == "no\ufffdsuch"
         await socket.wait_for("end", inference_id=start["inference_id"])
 
 
