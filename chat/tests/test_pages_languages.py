@@ -14,9 +14,8 @@ from django.utils.translation.template import templatize
 
 CATALOGUES = sorted(settings.LOCALE_PATHS[0].glob("*/LC_MESSAGES/django.po"))
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
-MARKED = re.compile(
-    r"""\bgettext\(u?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)|\b_\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)"""
-)
+# Django makes Python of a template, for xgettext to read: `gettext(u'…')`, `_("…")`.
+MARKED = re.compile(r"""\b(?:gettext|_)\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\)""")
 
 each_language = pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
 

@@ -24,7 +24,8 @@ INFERENCES = """
 INSERT INTO chat_inference (id, room_id, message_id, model, status, finish_reason, parts, position, kept, worker,
     started_at, heartbeat_at, finished_at, stop_source, generated_position, chunk_count, error_code)
     SELECT gen_random_uuid(), room_id, id, 'page', status, 'stop',
-        jsonb_build_array(jsonb_build_array('content', text)), length(text), 0, gen_random_uuid(), created_at, created_at, created_at, '', length(text), 9, ''
+        jsonb_build_array(jsonb_build_array('content', text)), length(text), 0,
+        gen_random_uuid(), created_at, created_at, created_at, '', length(text), 9, ''
     FROM chat_message WHERE room_id = %(room)s::uuid AND role = 'assistant'
 """
 

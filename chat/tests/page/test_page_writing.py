@@ -36,6 +36,18 @@ def test_the_enter_that_ends_a_korean_syllable_sends_once_and_whole(alice: Scree
     expect(alice.prompts).to_have_count(1)
 
 
+def test_escape_that_ends_a_composition_stops_no_reply(alice: Screen, model: Model) -> None:
+    model.says("text", None, " more")
+    alice.ask()
+    expect(alice.content).to_have_text("text")
+    keyboard = alice.page.context.new_cdp_session(alice.page)
+    keyboard.send("Input.imeSetComposition", {"text": "안", "selectionStart": 1, "selectionEnd": 1})
+    alice.page.keyboard.press("Escape")
+    alice.expect_button("stop")
+    model.go()
+    expect(alice.content).to_have_text("text more")
+
+
 def test_white_space_alone_is_not_sent(alice: Screen) -> None:
     alice.ask("  \n ")
     expect(alice.button).to_have_attribute("aria-disabled", "true")
