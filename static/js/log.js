@@ -85,10 +85,7 @@ export class Log {
     if (message.parent_id && !this.message(message.parent_id)) return false;
     const element = this.addOwnPrompt(message.client_id ?? "", message.text);
     this.confirmPrompt(element, message);
-    if (message.author === document.body.dataset.user) return true;
-    const heading = element.querySelector("h2");
-    heading.textContent = message.author;
-    heading.classList.remove("visually-hidden");
+    if (message.author !== document.body.dataset.user) showAuthor(element, message.author);
     return true;
   }
 
@@ -155,4 +152,12 @@ export class Log {
 
 function isUnsent(element) {
   return element.matches('.message[data-message-id=""]');
+}
+
+// Somebody else's words: said under their name, and not to be edited.
+function showAuthor(element, author) {
+  const heading = element.querySelector("h2");
+  heading.textContent = author;
+  heading.classList.remove("visually-hidden");
+  element.querySelector('[data-action="edit"]')?.remove();
 }
