@@ -4,7 +4,13 @@ from servestatic.storage import CompressedManifestStaticFilesStorage
 
 
 class ModuleManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types there
-    """Without a manifest (nothing collected yet) a page still links its files, by their plain names."""
+    """Before anything is collected a page links its files by their plain names, instead of failing."""
 
     support_js_module_import_aggregation = True
-    manifest_strict = False
+
+    def stored_name(self, name: str) -> str:
+        try:
+            stored: str = super().stored_name(name)
+        except ValueError:
+            return name
+        return stored
