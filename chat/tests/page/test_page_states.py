@@ -216,6 +216,7 @@ def test_a_phone_in_korean(new_screen: NewScreen, model: Model) -> None:
     phone.page.locator("#prompt").fill("안녕하세요")
     phone.button.tap()
     expect(phone.content).to_contain_text("강조")
+    phone.page.locator("#title").tap()  # so that the two presses are no double tap
     phone.button.tap()
     phone.expect_status("stopped")
     expect(phone.state).to_have_text("중지됨")

@@ -24,7 +24,8 @@ def edit(screen: Screen, number: int, text: str) -> None:
 
 
 def texts(screen: Screen) -> list[str]:
-    return screen.page.locator('#log .text, #log [data-part="content"]').all_text_contents()
+    shown = screen.page.locator('#log .text, #log [data-part="content"]').all_text_contents()
+    return [text.strip() for text in shown]
 
 
 def test_an_edited_prompt_takes_the_place_of_the_old_one_and_both_can_be_read(
