@@ -15,5 +15,5 @@ export function showTitleInSidebar(roomId, title) {
   const link = document.querySelector(`[data-room-link="${roomId}"]`);
   if (!link) return;
   link.textContent = title;
-  link.parentElement.querySelector("button")?.setAttribute("aria-label", sentence("options_of", { title }));
+  link.parentElement.querySelector("button")?.setAttribute("aria-label", `${sentence("options")}: ${title}`);
 }
