@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 from django.conf import settings
 from django.test import Client
@@ -35,14 +36,20 @@ def texts_of_templates() -> set[str]:
     return {match[1:-1] for source in sources.values() for match in MARKED.findall(source)}
 
 
+def texts_of_modules() -> set[str]:
+    found = extract_from_dir(settings.BASE_DIR / "chat", method_map=[("**.py", "python")])
+    return {str(text) for _file, _line, text, _comments, _context in found}
+
+
 @each_language
 def test_every_text_has_a_translation_that_somebody_has_looked_at(path: Path) -> None:
     assert [message.id for message in entries(path) if message.fuzzy or not message.string] == []
 
 
 @each_language
-def test_every_text_of_the_templates_is_in_the_catalogue(path: Path) -> None:
-    texts = texts_of_templates()
+def test_every_text_of_templates_and_modules_is_in_the_catalogue(path: Path) -> None:
+    texts = texts_of_templates() | texts_of_modules()
+    assert {"Yesterday", "Load earlier"} <= texts
     assert len(texts) > 100
     assert texts - {str(message.id) for message in entries(path)} == set()
 
