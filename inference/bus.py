@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -77,8 +78,9 @@ class Bus:
         if self._groups[group] > 0:
             return
         del self._groups[group]
-        if self.address:
-            await self._quietly(self._layer.group_discard(group, self.address))
+        if self.address and not await self._quietly(self._layer.group_discard(group, self.address)):
+            # The layer would hear the group for ever: it has forgotten it, but its subscription is still there.
+            self._is_broken.set()
 
     async def publish(self, group: str, event: Event) -> bool:
         """Tell a group: this process at once, the others through Redis. False when Redis did not take it."""
@@ -103,6 +105,7 @@ class Bus:
                 logger.warning("no subscription: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
+            _raise_if_cancelled()
             hearing = asyncio.create_task(self._hear(self.address), name="bus hears")
             hearing.add_done_callback(lambda _: self._is_broken.set())
             try:
@@ -115,12 +118,15 @@ class Bus:
     async def _subscribe(self) -> None:
         self._is_broken.clear()
         address = await self._layer.new_channel()
-        for group in list(self._groups):
+        early = set(self._groups)
+        for group in early:
             await self._layer.group_add(group, address)
         self.address = address
-        # A group joined meanwhile saw no address yet.
+        # A group joined or left meanwhile saw no address yet.
         for group in list(self._groups):
             await self._layer.group_add(group, address)
+        for group in early - self._groups.keys():
+            await self._layer.group_discard(group, address)
 
     async def _announce(self, *, is_first: bool) -> None:
         self.has_subscription.set()
@@ -178,15 +184,25 @@ class Bus:
         self.has_subscription.clear()
         self.address = ""
         # Before the hearing is cancelled: the layer would unsubscribe its channel over the dead connection.
-        await self._quietly(self._layer.flush())
+        with suppress(Exception):
+            await self._layer.flush()
         hearing.cancel()
         await asyncio.wait({hearing})
 
     async def _quietly(self, command: Awaitable[object]) -> bool:
+        is_taken = True
         try:
             await command
         except Exception as error:
             # redis-py raises its own errors and OSError; the layer may raise RuntimeError after a flush.
             logger.warning("channel layer: %s", error)
-            return False
-        return True
+            is_taken = False
+        _raise_if_cancelled()
+        return is_taken
+
+
+def _raise_if_cancelled() -> None:
+    """A cancel that comes as a Redis command ends can be swallowed (`asyncio.wait_for` does); its task still knows."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
