@@ -132,8 +132,9 @@ class Worker:
         The caller must become a reader before its next await, or a mirror may end at once. Raises JournalError.
         """
         reply = self.find(inference_id)
-        if reply is not None:
+        if reply is not None and reply.ending is None:
             return reply
+        # Also when its mirror here has ended: a later end, which cut the reply back, may be lost on its way.
         record = await self._journal.read(inference_id)
         if record is None:
             return None
