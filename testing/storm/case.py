@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import psycopg
 
 from testing.client import Account
 from testing.model_server import Record
@@ -176,18 +177,23 @@ class Case:
         return f"{moment - self.asked_at:+.2f}" if moment else "never"
 
     async def _note_fresh_screen(self) -> None:
-        fresh = Tab(self.person, self.room_id, self.stage.any_url)
-        await fresh.open()
+        fresh = await self.open()
+        await fresh.show(self.inference_id)
         await fresh.wait_for_end(self.inference_id)
-        shown = self.screens["fresh tab"] = fresh.shown(self.inference_id)
-        await fresh.close()
-        # A later end may still be on its way to the others; the verdict knows how long it may take.
+        # A later end may still be on its way to some; the verdict knows how long it may take.
         for _ in range(int(AGREE_SECONDS / LOOK_SECONDS)):
             self.note_screens()
-            if set(self.screens.values()) == {shown}:
+            if len(set(self.screens.values())) == 1 and await self._is_in_the_row():
                 break
             await asyncio.sleep(LOOK_SECONDS)
         self.agreed_at = time.monotonic()
+
+    async def _is_in_the_row(self) -> bool:
+        query = "SELECT position FROM chat_inference WHERE id = %s"
+        with suppress(psycopg.Error):
+            ((position,),) = [row.values() for row in await self.stage.aquery(query, self.inference_id)]
+            return bool(position == len(self.screens["tab 0"]))
+        return False
 
     def _press(self, tab: Tab, position: int | None) -> Press:
         shown = tab.shown(self.inference_id)

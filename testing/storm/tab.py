@@ -16,7 +16,7 @@ LOST = (OSError, EOFError, TimeoutError, websockets.WebSocketException)
 PATIENCE_SECONDS = 60.0
 ANSWER_SECONDS = 8.0
 PAUSE_SECONDS = 0.3
-PASSING_ERRORS = {"restarting", "unavailable", "internal"}
+PASSING_ERRORS = {"restarting", "unavailable"}
 
 
 class Impatient(AssertionError):
@@ -45,6 +45,8 @@ class Socket(RoomClient):
         """An `end` whose text is shown: one that came before the reply was followed is only news of the room."""
 
         def shown() -> Frame | None:
+            if self.last(type="error", code="unavailable", inference_id=inference_id):
+                raise ConnectionError("the reply could not be followed")
             end = self.last(type="end", inference_id=inference_id)
             return end if end and self.transcript.position(inference_id) == end["position"] else None
 
@@ -69,6 +71,8 @@ class Tab:
         self.room_id = room_id
         self.attempts = 0
         """How often a prompt had to be sent until it was taken."""
+        self.was_busy = False
+        """Whether a prompt was refused because the reply before it was still running."""
         self.ends: list[Frame] = []
         """All the ends that came over earlier sockets."""
         self._address = address
@@ -130,7 +134,8 @@ class Tab:
                 continue
             if answer["type"] != "error":
                 return answer.get("inference_id")
-            if answer["code"] not in PASSING_ERRORS:
+            self.was_busy = self.was_busy or answer["code"] == "busy"
+            if answer["code"] not in PASSING_ERRORS | {"busy"}:
                 raise AssertionError(f"the prompt was refused: {answer}")
             await self._again(deadline, answer)
 

@@ -157,6 +157,9 @@ class Verdict:
 
     def _check_told(self) -> Iterator[str]:
         case = self._case
+        is_busy = any(tab.was_busy for tab in case.tabs)
+        if is_busy and not self._weather.between(case.asked_at, math.inf, "postgres", "worker", "redis"):
+            yield "I4 the next prompt was refused as busy"
         seconds = case.agreed_at - case.ended_at
         if seconds > self._agree_seconds():
             yield f"I1 the screens agreed only {seconds:.1f} s after the end"
