@@ -24,7 +24,6 @@ export class Room {
   #asking;
   #stops;
   #composer = null;
-  #actions;
   #path = new Path();
   #isReconnected = false;
 
@@ -41,14 +40,6 @@ export class Room {
     const draftKey = `draft:${page.roomId}`;
     const onSend = (text) => this.#ask(() => this.#asking.prompt(text, this.#branch));
     if (form) this.#composer = new Composer(form, { draftKey, onSend, onStop: () => this.#stop() });
-    this.#actions = new Actions({
-      log: this.#log,
-      asking: this.#asking,
-      composer: this.#composer,
-      announcer: this.#announcer,
-      follower: this.#follower,
-      ask: (action) => this.#ask(action),
-    });
   }
 
   start() {
@@ -58,7 +49,7 @@ export class Room {
     new RoomSettings({ onProblem: (text) => this.#announcer.warn(text) }).start();
     this.#asking.start();
     this.#stops.start(this.#log.liveReplies);
-    this.#actions.start();
+    this.#listenForActions();
     this.#socket.start();
     this.#showState();
   }
@@ -147,6 +138,17 @@ export class Room {
     if (!replies.length && waiting?.isSent) this.#stops.await(waiting.client_id);
     else if (!replies.length && waiting) this.#asking.fail({ client_id: waiting.client_id, code: "cancelled" });
     this.#showState();
+  }
+
+  #listenForActions() {
+    new Actions({
+      log: this.#log,
+      asking: this.#asking,
+      composer: this.#composer,
+      announcer: this.#announcer,
+      follower: this.#follower,
+      ask: (action) => this.#ask(action),
+    }).start();
   }
 
   // What follows an older path has to say what it follows; else it is the newest message, whatever that is by then.
