@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -110,6 +111,7 @@ class Steady:
             ]
             # In turns: the machine's mood then changes for all of them.
             for load, _, contestant in product(LOADS, range(ROUNDS), contestants):
+                sys.stderr.write(f"  {load} live replies at the {contestant}\n")
                 try:
                     window = await _window(self._ground, contestant, load)
                 except (ConnectionError, TimeoutError) as error:
