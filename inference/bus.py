@@ -78,9 +78,15 @@ class Bus:
         if self._groups[group] > 0:
             return
         del self._groups[group]
-        if self.address and not await self._quietly(self._layer.group_discard(group, self.address)):
-            # The layer would hear the group for ever: it has forgotten it, but its subscription is still there.
-            self._is_broken.set()
+        if not self.address:
+            return
+        is_left = False
+        try:
+            is_left = await self._quietly(self._layer.group_discard(group, self.address))
+        finally:
+            if not is_left:
+                # The layer would hear the group for ever: it has forgotten it, but its subscription is still there.
+                self._is_broken.set()
 
     async def publish(self, group: str, event: Event) -> bool:
         """Tell a group: this process at once, the others through Redis. False when Redis did not take it."""
