@@ -35,7 +35,7 @@ def table(report: Report) -> str:
     violated = [scenario for scenario, _ in report.violations]
     lines = [f"{'scenario':36} {'count':>6} {'violations':>10}"]
     lines += [f"{name:36} {count:6} {violated.count(name):10}" for name, count in sorted(report.counts.items())]
-    lines += [f"{name:36} {'':6} {violated.count(name):10}" for name in ("afterwards", "in the logs")]
+    lines += [f"{name:36} {'':6} {violated.count(name):10}" for name in ("beforehand", "afterwards", "in the logs")]
     lines += ["", "faults: " + _counted(report.faults), "outcomes: " + _counted(report.outcomes)]
     lines += ["", *(f"{scenario}: {sentence}" for scenario, sentence in report.violations)]
     lines += ["", *report.details]

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from testing.storm.case import Case
+from testing.storm.cost import check_cost
 from testing.storm.idle import check_idle, idle, logged_errors
 from testing.storm.row import ROWS, Row
 from testing.storm.scenarios import SCENARIOS
@@ -71,6 +72,8 @@ class Storm:
         began_at = time.monotonic()
         rooms = await self._make_rooms()
         before = await asyncio.to_thread(idle, self._stage)
+        costs = await check_cost(self._stage, self._stage.person(rooms[0][0]), rooms[0][1])
+        self.report.violations += [("beforehand", sentence) for sentence in costs]
         weather = asyncio.create_task(self._weather.run() if self._options.has_weather else asyncio.sleep(0))
         try:
             await asyncio.gather(*(self._run_lane(rooms) for _ in range(self._options.lanes)))
@@ -81,7 +84,8 @@ class Storm:
         if not weather.cancelled():
             weather.result()
         await asyncio.to_thread(self._judge)
-        left = await asyncio.to_thread(check_idle, self._stage, before)
+        redis_faults = len(self._weather.between(0, time.monotonic(), "redis"))
+        left = await asyncio.to_thread(check_idle, self._stage, before, redis_faults=redis_faults)
         self.report.violations += [("afterwards", sentence) for sentence in left]
         self.report.violations += [("in the logs", line) for line in logged_errors(self._stage)]
         self.report.seconds = time.monotonic() - began_at

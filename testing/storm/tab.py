@@ -10,6 +10,7 @@ from collections.abc import Callable
 import websockets
 
 from testing.client import Account, Frame, RoomClient
+from testing.transcript import Transcript
 
 LOST = (OSError, EOFError, TimeoutError, websockets.WebSocketException)
 """What says that a socket is gone, or never came to be."""
@@ -23,8 +24,21 @@ class Impatient(AssertionError):
     """The site did not do within PATIENCE_SECONDS what this tab was waiting for."""
 
 
+class CrossedTranscript(Transcript):
+    """Knows that an `end` and the `follow` of its reply may cross on the wire: it is only news of the room then."""
+
+    def _end(self, frame: Frame) -> None:
+        reply = self._replies.get(frame["inference_id"])
+        if reply is None or reply.pieces or frame["position"] <= reply.position:
+            super()._end(frame)
+
+
 class Socket(RoomClient):
     """A room's socket that can wait for more than one kind of frame."""
+
+    def __init__(self, site_url: str, room_id: str, *, cookies: dict[str, str]) -> None:
+        super().__init__(site_url, room_id, cookies=cookies)
+        self.transcript = CrossedTranscript()
 
     async def wait_for_any(self, *wanted: Frame, timeout_seconds: float = ANSWER_SECONDS) -> Frame:
         """The first frame, come or to come, that has all fields of one of `wanted`. Raises one of LOST."""
