@@ -38,3 +38,10 @@ def redis_server(session_redis: RedisServer) -> RedisServer:
     session_redis.flush()
     session_redis.reset_stats()
     return session_redis
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests come last: Playwright's own loop runs from the first of them to the end of the session, and no
+    other can run beside it."""
+    items.sort(key=lambda item: "page" in getattr(item, "fixturenames", ()) or "tests/page/" in item.nodeid)
