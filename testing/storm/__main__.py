@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 
 from testing.storm.run import Options, Report, run_storm
@@ -20,6 +21,8 @@ def main() -> int:
     parser.add_argument("--calm", action="store_true", help="break nothing")
     parser.add_argument("--hasty", action="store_true", help="break the next thing at once")
     given = parser.parse_args()
+    # Whoever ends it ends its servers too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.stdout.write(f"storm with --seed {given.seed}\n")
     sys.stdout.flush()
     options = Options(
