@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.db.models.functions import Now
 
 from chat.models.message import Message
@@ -67,7 +67,9 @@ class InferenceQuerySet(models.QuerySet["Inference"]):
 
     def checkpoint(self, batch: Iterable[Progress]) -> None:
         """Save texts of live inferences in one statement, none of them over a longer one."""
-        rows = [_checkpoint_row(progress, is_hex=connection.vendor == "sqlite") for progress in batch]
+        # Always in the same order: a statement that was given up may still run beside the next one.
+        in_order = sorted(batch, key=lambda progress: progress.inference_id)
+        rows = [_checkpoint_row(progress, is_hex=connection.vendor == "sqlite") for progress in in_order]
         with connection.cursor() as cursor:
             cursor.execute(_CHECKPOINT[connection.vendor], [json.dumps(rows)])
 
@@ -85,8 +87,14 @@ class InferenceQuerySet(models.QuerySet["Inference"]):
         )
 
     def beat(self) -> None:
-        """The owner of these is alive."""
-        self.live().update(heartbeat_at=Now())
+        """The owner of these is alive.
+
+        A row that is locked is being saved, and has its next beat in a second. To wait for it, while whoever saves it
+        waits for another of these, would be a deadlock.
+        """
+        with transaction.atomic():
+            free = list(self.live().select_for_update(skip_locked=True).values_list("pk", flat=True))
+            self.model.objects.filter(pk__in=free).update(heartbeat_at=Now())
 
 
 class Inference(models.Model):
