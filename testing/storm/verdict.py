@@ -68,7 +68,9 @@ class Verdict:
             yield "I1 a stop was answered not_found"
         if press.outcome in SETTLED and (row.status, row.position) != ("stopped", press.answered):
             yield f"I1 answered {press.outcome} at {press.answered}; the row is {row.status} at {row.position}"
-        if press.outcome == "recorded" and row.status != "stopped" and not self._deaths("worker killed"):
+        # A stop at the very end of a reply that was being saved had nothing to cut.
+        is_kept = row.status == "stopped" or (row.status == "completed" and press.position == row.position)
+        if press.outcome == "recorded" and not is_kept and not self._deaths("worker killed"):
             yield f"I1 a recorded stop ended as {row.status}"
         if press.outcome == "already_finished" and row.status != "stopped" and self._had_to_cut(press, row):
             yield f"I1 the screen stood at {press.position}, and the reply of {row.position} was not cut"
