@@ -58,15 +58,20 @@ def whole(count: int) -> str:
     return "".join(numbered_text(WORDS, number) for number in range(count))
 
 
-async def test_the_replies_of_a_killed_owner_end_within_fifteen_seconds(
+async def test_the_replies_of_owners_that_are_killed_or_paused_end_within_fifteen_seconds(
     restartable: Site, model_server: ModelServer
 ) -> None:
+    """Worker 0 is killed and worker 1 paused at the same time; worker 2 ends what was theirs."""
+    await asyncio.gather(kill_the_owner(restartable, model_server), pause_the_owner(restartable, model_server))
+
+
+async def kill_the_owner(restartable: Site, model_server: ModelServer) -> None:
     """CASES 19: one without a stop, one stopped just before, one right at, and one after the owner's death."""
     async with (
-        open_room(restartable, model_server, TALK) as alone,
-        open_room(restartable, model_server, TALK) as before,
-        open_room(restartable, model_server, TALK) as during,
-        open_room(restartable, model_server, TALK) as after,
+        open_room(restartable, model_server, TALK, other=2) as alone,
+        open_room(restartable, model_server, TALK, other=2) as before,
+        open_room(restartable, model_server, TALK, other=2) as during,
+        open_room(restartable, model_server, TALK, other=2) as after,
     ):
         rooms = [alone, before, during, after]
         inference_ids = [await room.ask() for room in rooms]
@@ -94,18 +99,16 @@ async def test_the_replies_of_a_killed_owner_end_within_fifteen_seconds(
         assert (await before.row(inference_ids[1])).position == positions[1]
 
 
-async def test_a_paused_owner_that_was_given_up_saves_what_it_has_when_it_goes_on(
-    restartable: Site, model_server: ModelServer
-) -> None:
+async def pause_the_owner(restartable: Site, model_server: ModelServer) -> None:
     """The reaper against a slow owner that comes back: the longer text wins, on every screen."""
-    async with open_room(restartable, model_server, TALK) as room:
+    async with open_room(restartable, model_server, TALK, owner=1, other=2) as room:
         inference_id = await room.ask()
         await room.other.wait_for_position(inference_id, len(whole(220)), timeout_seconds=20)
-        restartable.workers[0].pause()
+        restartable.workers[1].pause()
         try:
             end = await room.other.wait_for("end", inference_id=inference_id, timeout_seconds=OWNER_GONE_SECONDS)
         finally:
-            restartable.workers[0].resume()
+            restartable.workers[1].resume()
         assert end["status"] == "interrupted"
         later = await room.other.wait_for("end", inference_id=inference_id)
         assert later["position"] >= end["position"]

@@ -41,13 +41,13 @@ class Room:
 
 @asynccontextmanager
 async def open_room(
-    site: Site, model_server: ModelServer, *scripts: Script, person: str = "alice"
+    site: Site, model_server: ModelServer, *scripts: Script, owner: int = 0, other: int = 1
 ) -> AsyncIterator[Room]:
-    """A new room, and a model of its own that answers with these scripts."""
+    """A new room of Alice's, with sockets at these two of the site's workers, and a model that answers with these."""
     model = f"model-{uuid.uuid4().hex}"
     await asyncio.to_thread(model_server.script, model, *scripts)
-    room_id = await asyncio.to_thread(site.account(person).create_room)
-    first, second = (site.account_at(worker, person) for worker in site.workers[:2])
-    async with first.open_room(room_id) as asking, second.open_room(room_id) as other:
-        await other.wait_for("hello")
-        yield Room(site, room_id, asking, other, model)
+    room_id = await asyncio.to_thread(site.account("alice").create_room)
+    first, second = (site.account_at(site.workers[index], "alice") for index in (owner, other))
+    async with first.open_room(room_id) as asking, second.open_room(room_id) as looking:
+        await looking.wait_for("hello")
+        yield Room(site, room_id, asking, looking, model)
