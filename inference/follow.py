@@ -40,7 +40,6 @@ class Mirror:
         self._bus = bus
         self._journal = journal
         self._heard_at = time.monotonic()
-        self._asked_at = 0.0
 
     def start_from(self, record: Record) -> None:
         """Take what the row says; it may be a second old."""
@@ -58,7 +57,6 @@ class Mirror:
 
     async def ask(self) -> None:
         """Ask the owner for what comes after the end of this copy; renews the lease."""
-        self._asked_at = time.monotonic()
         event = {
             "type": "follow",
             "inference_id": str(self.reply.inference_id),

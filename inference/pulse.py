@@ -19,7 +19,7 @@ TRUST_SECONDS = 10.0
 
 
 class Pulse:
-    """Two loops, so that a text that can't be saved does not stop the heartbeats."""
+    """A loop for each, so that a text that can't be saved does not stop the heartbeats."""
 
     def __init__(
         self,

@@ -65,8 +65,9 @@ class Runner:
         if signal.topic != self.job.topic:
             return False
         if self._stop is None:
-            self._stop = replace(signal, position=self._clamp(signal.position))
-            self.reply.freeze(self._clamp(signal.position))
+            position = self._clamp(signal.position)
+            self._stop = replace(signal, position=position)
+            self.reply.freeze(position)
             self._cancel()
         return True
 

@@ -117,11 +117,6 @@ class Worker:
         runner = self._live.get(inference_id)
         return runner.reply if runner else self._mirrors.get(inference_id)
 
-    def is_stopping(self, inference_id: UUID) -> bool:
-        """Whether this worker knows that a stop is on its way to this inference."""
-        runner = self._live.get(inference_id)
-        return runner.is_stopped if runner else self.signals.get(inference_id) is not None
-
     def mirror(self, inference_id: UUID) -> Reply:
         """A mirror of a live inference that another worker has just announced; the caller becomes a reader at once."""
         return self._mirrors.add(Record(inference_id, runs=(), position=0, ending=None))
