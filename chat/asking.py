@@ -59,7 +59,7 @@ class Asking:
             self.ended.clear()
             try:
                 # The worker's task: a socket that closes now must not leave rows without an owner.
-                taking = self._runtime.worker.spawn(self._begin(frame), expected=(PromptError, JournalError))
+                taking = self._runtime.worker.take(self._begin(frame), expected=(PromptError, JournalError))
                 return await asyncio.shield(taking)
             except PromptError as error:
                 if not error.is_stopping or loop.time() > give_up_at:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
 from contextvars import Context
@@ -57,6 +58,7 @@ class Worker:
         self._leases: dict[UUID, Lease] = {}
         self._waiters: dict[UUID, set[asyncio.Future[Answer]]] = defaultdict(set)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._takings: set[asyncio.Task[Any]] = set()
         self._mirrors = Mirrors(bus=bus, journal=journal, spawn=self.spawn)
         self._pulse = Pulse(self.worker_id, live=self._live, journal=journal, on_reaped=self.announce)
         bus.on("stop", self._hear_stop)
@@ -87,6 +89,13 @@ class Worker:
         task = asyncio.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(functools.partial(self._forget, expected=expected))
+        return task
+
+    def take(self, work: Coroutine[Any, Any, T], *, expected: tuple[type[Exception], ...] = ()) -> asyncio.Task[T]:
+        """`spawn` for what may end in a `start`: a drain waits for it before it looks at what is live."""
+        task = self.spawn(work, expected=expected)
+        self._takings.add(task)
+        task.add_done_callback(self._takings.discard)
         return task
 
     @property
@@ -264,6 +273,10 @@ class Worker:
             del self._leases[inference_id]
 
     async def _wait_for_saves(self, seconds: float) -> None:
+        started_at = time.monotonic()
+        if self._takings:
+            await asyncio.wait(self._takings, timeout=seconds)
+            seconds = max(0.0, seconds - (time.monotonic() - started_at))
         pending: Sequence[asyncio.Future[Ending | None]] = [runner.ended for runner in self._live.values()]
         if pending:
             await asyncio.wait(pending, timeout=seconds)

@@ -384,6 +384,16 @@ async def test_a_drain_lets_replies_end() -> None:
         assert await row(job) == ("completed", "Hello")
 
 
+async def test_a_drain_lets_a_reply_end_whose_prompt_was_being_written_when_it_began() -> None:
+    async with processes(1) as (owner,):
+        taking = owner.worker.take(owner.begin())
+        draining = asyncio.create_task(owner.worker.drain(WAIT_SECONDS))
+        job = await taking
+        owner.engine.pour("All of it.", is_last=True)
+        await draining
+        assert await row(job) == ("completed", "All of it.")
+
+
 async def test_a_drain_that_has_waited_long_enough_saves_what_is_left_as_interrupted() -> None:
     async with processes(1) as (owner,):
         job = await owner.begin()
