@@ -22,10 +22,9 @@ from chat.tree import Tree
 MESSAGES_PER_PAGE = 50
 
 
-class RoomPage(LoginRequiredMixin, DetailView[Room]):
-    """The newest messages of the path that `?at=<message id>` lies on; without it, of the newest path."""
+class MessagesView(LoginRequiredMixin, DetailView[Room]):
+    """The newest messages of a path, as many as go on a page, to those who may see the room."""
 
-    template_name = "rooms/room.html"
     context_object_name = "room"
     pk_url_kwarg = "room_id"
 
@@ -34,38 +33,48 @@ class RoomPage(LoginRequiredMixin, DetailView[Room]):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         tree = Tree(self.object)
-        path = _path(self.request, tree)
+        path = self.path(tree)
         return {
             **super().get_context_data(**kwargs),
-            "room_groups": grouped(rooms_of(self.request)[:ROOMS_IN_SIDEBAR], self.request),
+            **self.beside(tree, path),
             "messages": shown_messages(tree, path[-MESSAGES_PER_PAGE:]),
             "has_earlier": len(path) > MESSAGES_PER_PAGE,
+            "is_writer": Room.objects.writable_by(self.request.user).filter(pk=self.object.pk).exists(),
+        }
+
+    def path(self, tree: Tree) -> list[UUID]:
+        """The messages to show the end of."""
+        raise NotImplementedError
+
+    def beside(self, tree: Tree, path: list[UUID]) -> dict[str, Any]:
+        """What the template needs beside the messages."""
+        return {}
+
+
+class RoomPage(MessagesView):
+    """The path that `?at=<message id>` lies on; without it, the newest path."""
+
+    template_name = "rooms/room.html"
+
+    def path(self, tree: Tree) -> list[UUID]:
+        return _path(self.request, tree)
+
+    def beside(self, tree: Tree, path: list[UUID]) -> dict[str, Any]:
+        return {
+            "room_groups": grouped(rooms_of(self.request)[:ROOMS_IN_SIDEBAR], self.request),
             "last_message_id": tree.newest_leaf() or "",
             "is_newest_path": path == tree.path_to(tree.newest_leaf()),
-            "is_writer": Room.objects.writable_by(self.request.user).filter(pk=self.object.pk).exists(),
             "is_owner": Room.objects.owned_by(self.request.user).filter(pk=self.object.pk).exists(),
         }
 
 
-class EarlierMessages(LoginRequiredMixin, DetailView[Room]):
-    """The messages before `?before=<message id>` on its path, as they stand in the page."""
+class EarlierMessages(MessagesView):
+    """What comes before `?before=<message id>` on its path, as it stands in the page."""
 
     template_name = "rooms/_messages.html"
-    context_object_name = "room"
-    pk_url_kwarg = "room_id"
 
-    def get_queryset(self) -> QuerySet[Room]:
-        return Room.objects.visible_to(self.request.user)
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        tree = Tree(self.object)
-        path = tree.path_to(_message_id(self.request, "before"))[:-1]
-        return {
-            **super().get_context_data(**kwargs),
-            "messages": shown_messages(tree, path[-MESSAGES_PER_PAGE:]),
-            "has_earlier": len(path) > MESSAGES_PER_PAGE,
-            "is_writer": Room.objects.writable_by(self.request.user).filter(pk=self.object.pk).exists(),
-        }
+    def path(self, tree: Tree) -> list[UUID]:
+        return tree.path_to(_message_id(self.request, "before"))[:-1]
 
 
 @login_required
