@@ -88,7 +88,8 @@ export class Room {
     this.#path.lastMessageId = message.id;
     if (this.#asking.confirm(message)) this.#path.becomeNewest();
     else if (this.#path.isOlder || this.#log.message(message.id)) return this.#showState();
-    else if (!this.#log.addPrompt(message)) refetch(message.id);
+    // A reply comes as a message only when it was asked for before and has ended since: its text is in the page.
+    else if (message.role !== "user" || !this.#log.addPrompt(message)) refetch(message.id);
   }
 
   #replyStarted(frame) {
