@@ -81,10 +81,18 @@ class Runtime:
             return ""
         return models[0] if models else ""
 
+    @property
+    def is_running(self) -> bool:
+        """False once it was stopped, or has died of an error."""
+        return self._task is not None and not self._task.done()
+
     async def _run(self) -> None:
-        async with asyncio.TaskGroup() as services:
-            services.create_task(self.worker.run())
-            services.create_task(self.news.run())
+        try:
+            async with asyncio.TaskGroup() as services:
+                services.create_task(self.worker.run())
+                services.create_task(self.news.run())
+        except Exception:
+            logger.exception("the worker of this process has died; /healthz says so")
 
 
 _runtimes: dict[asyncio.AbstractEventLoop, Runtime] = {}

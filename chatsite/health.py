@@ -16,8 +16,10 @@ SUBSCRIPTION_SECONDS = 1.0
 
 
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """200 as long as the event loop turns."""
-    return JsonResponse({"status": "ok"})
+    """200 as long as the event loop turns and this process is a worker; else it is time to restart it."""
+    worker = runtime.current()
+    is_well = worker.is_running or worker.worker.is_draining
+    return JsonResponse({"status": "ok" if is_well else "dead"}, status=200 if is_well else 503)
 
 
 async def readyz(request: HttpRequest) -> JsonResponse:
