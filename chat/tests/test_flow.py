@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chat.flow import BLOCK_BYTES, DEAD_SECONDS, PING_BYTES, PING_SECONDS, Flow
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.clock import Clock
 
 
 @pytest.fixture

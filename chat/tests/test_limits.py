@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from chat.limits import RateLimit
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
+from testing.clock import Clock
 
 ALICE, BOB = 1, 2
 

@@ -17,6 +17,7 @@ from chat.screen import ClientIsGone, Screen
 from inference.engine import Part
 from inference.journal import Ending, Status
 from inference.reply import Reply
+from testing.clock import Clock
 
 C = Part.CONTENT
 
@@ -45,16 +46,6 @@ class Wire:
                 self._came.clear()
                 await self._came.wait()
         return self.of_type(kind)[count - 1]
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

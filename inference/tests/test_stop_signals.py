@@ -7,16 +7,7 @@ from threading import Barrier
 from uuid import UUID, uuid4
 
 from inference.stop import MAX_SIGNALS, SIGNAL_SECONDS, StopSignal, StopSignalHolder
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.clock import Clock
 
 
 def signal_for(inference_id: UUID, position: int | None = 0) -> StopSignal:
