@@ -12,6 +12,9 @@ from testing.client import Account
 
 Frame = dict[str, Any]
 
+# What Chromium says of a link that breaks, which is what some tests are about.
+BROKEN_LINK = ("WebSocket connection to", "net::ERR_INTERNET_DISCONNECTED")
+
 
 class Screen:
     """One tab. `faults` is what the browser has complained about."""
@@ -92,8 +95,7 @@ class Screen:
         return self.content.text_content() or ""
 
     def _listen(self, message: ConsoleMessage) -> None:
-        # That a link breaks is what some tests are about.
-        if message.type in ("error", "warning") and "WebSocket connection to" not in message.text:
+        if message.type in ("error", "warning") and not any(known in message.text for known in BROKEN_LINK):
             self.faults.append(message.text)
 
 
