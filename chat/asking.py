@@ -63,14 +63,13 @@ class Asking:
                 return await asyncio.shield(taking)
             except PromptError as error:
                 if not error.is_stopping or loop.time() > give_up_at:
-                    raise self._refusal(error, frame) from None
+                    raise _refusal(error, frame) from None
             await self._wait_for_end()
 
     async def _begin(self, frame: Prompt) -> Taken:
         ask = await self._ask_of(frame)
         taken = await rows.run(_write, ask, frame)
         if taken.job is not None:
-            self._runtime.prompt_limit.note(ask.user.pk)
             self._runtime.worker.start(taken.job)
             await self._runtime.news.publish(taken.room.topic, frames_of(taken, frame.client_id))
         return taken
@@ -84,7 +83,6 @@ class Asking:
             worker_id=self._runtime.worker.worker_id,
             model=clean(getattr(frame, "model", None) or ""),
             default_model=await self._runtime.default_model(),
-            may_ask=not settings.LIMITS or self._runtime.prompt_limit.retry_after(user.pk) == 0,
         )
 
     async def _wait_for_end(self) -> None:
@@ -93,12 +91,6 @@ class Asking:
                 await self.ended.wait()
         except TimeoutError:
             return
-
-    def _refusal(self, error: PromptError, frame: Prompt) -> FrameError:
-        ids: dict[str, object] = {"client_id": str(frame.client_id)}
-        if error.code == "rate_limited":
-            ids["retry_after"] = self._runtime.prompt_limit.retry_after(self._visit.user.pk)
-        return FrameError(error.code, error.detail, **ids)
 
 
 def frames_of(taken: Taken, client_id: UUID) -> list[Frame]:
@@ -125,6 +117,13 @@ def _check_text(frame: Send) -> None:
         raise FrameError("too_long", detail, client_id=client_id)
     if frame.model and settings.CHAT_MODELS and frame.model not in settings.CHAT_MODELS:
         raise FrameError("not_found", "There is no such model.", client_id=client_id)
+
+
+def _refusal(error: PromptError, frame: Prompt) -> FrameError:
+    ids: dict[str, object] = {"client_id": str(frame.client_id)}
+    if error.retry_after is not None:
+        ids["retry_after"] = error.retry_after
+    return FrameError(error.code, error.detail, **ids)
 
 
 def _write(ask: Ask, frame: Prompt) -> Taken:

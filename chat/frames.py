@@ -27,7 +27,7 @@ ERROR_SENTENCES = {
     "model_rate_limited": "The model has too much to do right now. Try again in a moment.",
     "context_too_long": "The conversation has become too long for the model.",
     "model_refused_request": "The model server refused the request.",
-    "timeout": "The model stopped answering.",
+    "timeout": "The model took too long.",
     "cut_off": "The reply was cut off on its way from the model.",
     "internal": "Something went wrong on this site.",
 }

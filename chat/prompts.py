@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chat.history import turns_for
+from chat.limits import refusal_of_prompt
 from chat.models import Inference, Message, Room
 from inference.engine import Completion
 from inference.journal import LIVE, Status
@@ -21,12 +22,14 @@ TITLE_FROM_PROMPT_CHARACTERS = 60
 class PromptError(Exception):
     """The prompt can't be taken; `code` is one of the protocol's error codes."""
 
-    def __init__(self, code: str, detail: str, *, is_stopping: bool = False) -> None:
+    def __init__(self, code: str, detail: str, *, is_stopping: bool = False, retry_after: int | None = None) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.is_stopping = is_stopping
-        """For `busy`: the reply that is in the way has been told to stop."""
+        """A reply that is in the way has been told to stop."""
+        self.retry_after = retry_after
+        """For `rate_limited`: seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,6 @@ class Ask:
     model: str
     """Empty for the room's own, or else the default."""
     default_model: str
-    may_ask: bool
-    """False when this person has asked too much of late; what was taken before is answered all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,10 @@ def _another_reply(ask: Ask, message_id: UUID, *, is_continued: bool) -> Taken:
 
 
 def _send(ask: Ask, text: str, parent_id: UUID | None, *, has_parent: bool) -> Taken:
-    _refuse_too_many(ask)
     room = _writable_room(ask)
     parent = _parent(room, parent_id) if has_parent else room.messages.order_by("-created_at").first()
     _refuse_busy(room)
+    _refuse_too_many(ask)
     if parent is not None:
         # The lock that a late stop takes too: either it cuts first, or it sees this prompt and lets the reply be.
         parent = Message.objects.select_for_update().get(pk=parent.pk)
@@ -105,13 +106,13 @@ def _send(ask: Ask, text: str, parent_id: UUID | None, *, has_parent: bool) -> T
 
 
 def _reply_again(ask: Ask, message_id: UUID, *, is_continued: bool) -> Taken:
-    _refuse_too_many(ask)
     room = _writable_room(ask)
     replies = room.messages.filter(role=Message.Role.ASSISTANT).select_related("parent")
     earlier = replies.filter(pk=message_id).first()
     if earlier is None or earlier.parent is None:
         raise PromptError("not_found", "There is no such reply in this room.")
     _refuse_busy(room)
+    _refuse_too_many(ask)
     kept = earlier.text if is_continued else ""
     _touch(room, "")
     reply = Message(author=ask.user, client_id=ask.client_id)
@@ -184,8 +185,11 @@ def _no_room() -> PromptError:
 
 
 def _refuse_too_many(ask: Ask) -> None:
-    if not ask.may_ask:
-        raise PromptError("rate_limited", "Too many prompts in a short time. Try again in a moment.")
+    refusal = refusal_of_prompt(ask.user)
+    if refusal is not None:
+        raise PromptError(
+            "rate_limited", refusal.detail, is_stopping=refusal.is_stopping, retry_after=refusal.retry_after
+        )
 
 
 def _parent(room: Room, parent_id: UUID | None) -> Message | None:

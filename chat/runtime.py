@@ -12,10 +12,10 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 
 from chat.journal import DjangoJournal
-from chat.limits import RateLimit
 from chat.news import News
 from inference.bus import Bus
 from inference.engine import Engine, EngineError
+from inference.runner import NO_LIMITS, ReplyLimits
 from inference.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -41,15 +41,21 @@ def make_engine() -> Engine:
     )
 
 
+def reply_limits() -> ReplyLimits:
+    """How much the settings let a model write for one reply."""
+    if not settings.LIMITS:
+        return NO_LIMITS
+    return ReplyLimits(characters=settings.MAX_REPLY_CHARACTERS, seconds=settings.MAX_REPLY_SECONDS)
+
+
 class Runtime:
     """One for each process. `start` and `stop` may be called twice."""
 
     def __init__(self) -> None:
         self.bus = Bus(get_channel_layer())
         self.engine = make_engine()
-        self.worker = Worker(engine=self.engine, journal=DjangoJournal(), bus=self.bus)
+        self.worker = Worker(engine=self.engine, journal=DjangoJournal(), bus=self.bus, limits=reply_limits())
         self.news = News(self.bus, self.worker)
-        self.prompt_limit = RateLimit(settings.PROMPTS_PER_MINUTE)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -17,6 +17,8 @@ from inference.text import ChunkCleaner
 
 logger = logging.getLogger(__name__)
 
+LENGTH = "length"
+"""The API's finish reason of a reply that has reached a limit."""
 CANCEL_AGAIN_SECONDS = 0.25
 """A cancel can be swallowed by what the engine awaits; it is repeated until the generation has ended."""
 
@@ -32,16 +34,28 @@ class Job:
     kept: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ReplyLimits:
+    """How much a model may write for one inference, beyond what a continue keeps, and for how long; None: no bound."""
+
+    characters: int | None = None
+    seconds: float | None = None
+
+
+NO_LIMITS = ReplyLimits()
+
+
 class Runner:
     """The owner's side of one inference. `generate()` runs once; `stop` and `interrupt` may come at any moment."""
 
-    def __init__(self, job: Job, *, engine: Engine, signals: StopSignalHolder) -> None:
+    def __init__(self, job: Job, *, engine: Engine, signals: StopSignalHolder, limits: ReplyLimits = NO_LIMITS) -> None:
         self.job = job
         self.reply = Reply(job.inference_id, runs=[(Part.CONTENT, job.kept)])
         self.ended: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         """Set by the worker after the commit; None when the rows are gone."""
         self._engine = engine
         self._signals = signals
+        self._limits = limits
         self._cleaners = {part: ChunkCleaner() for part in Part}
         self._started_at = time.monotonic()
         self._first_chunk_seconds: float | None = None
@@ -51,6 +65,7 @@ class Runner:
         self._error: EngineError | None = None
         self._stop: StopSignal | None = None
         self._is_interrupted = False
+        self._is_full = False
         self._generation: asyncio.Task[None] | None = None
 
     @property
@@ -83,7 +98,11 @@ class Runner:
         self._generation = asyncio.create_task(self._read(), name=f"generate {self.job.inference_id}")
         try:
             # Not awaited directly: a generation that is cancelled before its first step must not end this task too.
-            await asyncio.wait({self._generation})
+            _, overdue = await asyncio.wait({self._generation}, timeout=self._limits.seconds)
+            if overdue:
+                self._error = EngineError(ErrorCode.TIMEOUT, f"not done after {self._limits.seconds:g} s")
+                self._cancel()
+                await asyncio.wait(overdue)
         finally:
             self._cancel()
         self._note_failure(self._generation)
@@ -120,7 +139,7 @@ class Runner:
 
     @property
     def _is_cut_short(self) -> bool:
-        return self._stop is not None or self._is_interrupted
+        return self._stop is not None or self._is_interrupted or self._error is not None
 
     @property
     def _status(self) -> Status:
@@ -139,6 +158,8 @@ class Runner:
                 if self._is_cut_short or self._has_signal():
                     return
                 self._take(chunk)
+                if self._is_full:
+                    return
         for part, cleaner in self._cleaners.items():
             self.reply.append(part, cleaner.flush())
         if self._finish_reason is None:
@@ -153,12 +174,20 @@ class Runner:
             self._chunk_count += 1
             if self._first_chunk_seconds is None:
                 self._first_chunk_seconds = time.monotonic() - self._started_at
-            self.reply.append(chunk.part, self._cleaners[chunk.part].feed(chunk.text))
-        self._finish_reason = chunk.finish_reason or self._finish_reason
+            self._append(chunk.part, self._cleaners[chunk.part].feed(chunk.text))
+        self._finish_reason = LENGTH if self._is_full else chunk.finish_reason or self._finish_reason
         self._usage = chunk.usage or self._usage
 
+    def _append(self, part: Part, text: str) -> None:
+        """Add what the limit leaves room for; only text that is beyond it makes the reply full."""
+        if self._limits.characters is not None:
+            room = len(self.job.kept) + self._limits.characters - self.reply.generated_position
+            self._is_full = len(text) > room
+            text = text[:room]
+        self.reply.append(part, text)
+
     def _note_failure(self, generation: asyncio.Task[None]) -> None:
-        if generation.cancelled() or generation.exception() is None:
+        if self._error is not None or generation.cancelled() or generation.exception() is None:
             return
         error = generation.exception()
         if isinstance(error, EngineError):

@@ -20,7 +20,7 @@ from inference.follow import Lease, Mirrors
 from inference.journal import Ending, Journal, JournalError, Record
 from inference.pulse import Pulse
 from inference.reply import Reply
-from inference.runner import Job, Runner
+from inference.runner import NO_LIMITS, Job, ReplyLimits, Runner
 from inference.stop import StopSignal, StopSignalHolder
 
 T = TypeVar("T")
@@ -47,13 +47,14 @@ class Answer:
 class Worker:
     """Owns inferences from `start` to their saved end. `run()` returns after `close`, when all it started has ended."""
 
-    def __init__(self, *, engine: Engine, journal: Journal, bus: Bus) -> None:
+    def __init__(self, *, engine: Engine, journal: Journal, bus: Bus, limits: ReplyLimits = NO_LIMITS) -> None:
         self.worker_id = uuid4()
         self.is_draining = False
         self.signals = StopSignalHolder()
         self._engine = engine
         self._journal = journal
         self._bus = bus
+        self._limits = limits
         self._live: dict[UUID, Runner] = {}
         self._leases: dict[UUID, Lease] = {}
         self._waiters: dict[UUID, set[asyncio.Future[Answer]]] = defaultdict(set)
@@ -104,7 +105,7 @@ class Worker:
 
     def start(self, job: Job) -> Reply:
         """Begin an inference whose rows are written; this worker owns it from now on."""
-        runner = Runner(job, engine=self._engine, signals=self.signals)
+        runner = Runner(job, engine=self._engine, signals=self.signals, limits=self._limits)
         self._live[job.inference_id] = runner
         # The stop may have been faster than the rows.
         signal = self.signals.get(job.inference_id)

@@ -12,6 +12,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from chat.frames import FrameError
+from chat.rooms import TooManyRooms
 from inference.journal import JournalError
 
 logger = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ STATUS_OF = {
     "not_found": 404,
     "not_allowed": 405,
     "busy": 409,
+    "too_many": 409,
     "too_long": 413,
     "rate_limited": 429,
     "internal": 500,
@@ -60,6 +62,7 @@ def add_handlers(api: NinjaAPI) -> None:
     handlers: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
         ApiError: lambda _, error: error_response(error.code, error.detail),
         FrameError: _frame_error,
+        TooManyRooms: lambda _, error: error_response("too_many", str(error)),
         JournalError: lambda _, error: error_response("unavailable", "The database can't be reached; try again."),
         ValidationError: _validation_error,
         HttpError: _http_error,

@@ -16,6 +16,7 @@ from chat.api.shapes import ErrorOut, MessagePage, NewRoom, RoomChange, RoomOut,
 from chat.database import rows
 from chat.frames import room_frame
 from chat.models import Room
+from chat.rooms import make_room as make_room_of
 
 router = Router(tags=["rooms"])
 
@@ -30,7 +31,7 @@ async def list_rooms(request: ApiRequest, limit: Limit = 50, after: After = None
     return await rows.run(reading.room_page, request.auth.user, after, limit)
 
 
-@router.post("/rooms", response={201: RoomOut, **REFUSED_WRITE}, summary="Make a room")
+@router.post("/rooms", response={201: RoomOut, **REFUSED_WRITE, 409: ErrorOut}, summary="Make a room")
 async def make_room(request: ApiRequest, body: NewRoom) -> Status[RoomOut]:
     return Status(201, await rows.run(_make, request.auth.user, body.title))
 
@@ -61,7 +62,7 @@ async def list_messages(request: ApiRequest, room_id: UUID, limit: Limit = 50, a
 
 
 def _make(user: User, title: str) -> RoomOut:
-    return reading.room_out(reading.visible_room(user, Room.objects.create_for(user, title=title).pk))
+    return reading.room_out(reading.visible_room(user, make_room_of(user, title).pk))
 
 
 def _rename(user: User, room_id: UUID, title: str) -> Room:

@@ -49,6 +49,7 @@ class Message(models.Model):
         indexes = (
             models.Index(fields=["room", "created_at"], name="message_by_room"),
             models.Index(fields=["-created_at"], name="message_by_time"),
+            models.Index(fields=["author", "-created_at"], name="message_by_author"),
             models.Index(fields=["status", "-created_at"], name="message_by_status"),
         )
 

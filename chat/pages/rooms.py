@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -13,6 +14,7 @@ from django.forms import ModelForm, model_to_dict
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django.views.generic import DeleteView, ListView
 
@@ -22,6 +24,7 @@ from chat.forms import RoomForm, RoomSettingsForm
 from chat.frames import room_frame
 from chat.models import Message, Room
 from chat.pages.sidebar import ROOMS_IN_SIDEBAR, grouped, rooms_of
+from chat.rooms import TooManyRooms, make_room
 from inference.engine import EngineError
 from inference.text import clean
 
@@ -50,8 +53,18 @@ class RoomList(LoginRequiredMixin, ListView[Room]):
         form = RoomForm(request.POST)
         if not form.is_valid():
             return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
-        room = Room.objects.create_for(request.user, title=form.cleaned_data["title"])  # type: ignore[arg-type]
+        try:
+            room = make_room(request.user, form.cleaned_data["title"])  # type: ignore[arg-type]  # signed in
+        except TooManyRooms:
+            return self._refuse()
         return redirect("room", room_id=room.pk)
+
+    def _refuse(self) -> HttpResponse:
+        # The same page, on which the browser puts back what was typed.
+        self.object_list = self.get_queryset()
+        sentence = _("You have %(count)d chats, as many as one may. Delete one first.")
+        notice = sentence % {"count": settings.MAX_ROOMS_PER_PERSON}
+        return self.render_to_response(self.get_context_data(notice=notice), status=409)
 
 
 class RoomDelete(LoginRequiredMixin, DeleteView[Room, ModelForm[Room]]):

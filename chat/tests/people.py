@@ -47,7 +47,7 @@ def room(alice: User, bob: User, rita: User) -> Room:
     return room
 
 
-def ask_of(user: User, room: Room, *, client_id: UUID | None = None, may_ask: bool = True, model: str = "") -> Ask:
+def ask_of(user: User, room: Room, *, client_id: UUID | None = None, model: str = "") -> Ask:
     return Ask(
         user=user,
         room_id=room.pk,
@@ -55,7 +55,6 @@ def ask_of(user: User, room: Room, *, client_id: UUID | None = None, may_ask: bo
         worker_id=WORKER_ID,
         model=model,
         default_model="default",
-        may_ask=may_ask,
     )
 
 

@@ -96,14 +96,6 @@ def test_another_room_is_not_busy(alice: User, room: Room) -> None:
     assert begin(alice, Room.objects.create_for(alice)).status == "pending"
 
 
-def test_who_has_asked_too_much_is_told_so_but_still_gets_what_was_taken(alice: User, room: Room) -> None:
-    ask = ask_of(alice, room)
-    send(ask)
-    assert refusal_of(ask_of(alice, room, may_ask=False)).code == "rate_limited"
-    again = send(ask_of(alice, room, client_id=ask.client_id, may_ask=False))
-    assert again.job is None
-
-
 # idempotent
 
 

@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from pytest_django.fixtures import Settings
 
 from chat import endings, prompts
 from chat.models import Inference, Message, Room
@@ -71,6 +72,21 @@ def _await_lock(process_id: int) -> None:
             if cursor.fetchone():
                 return
     raise AssertionError("the second connection never had to wait")
+
+
+def test_two_prompts_of_one_person_at_once_can_not_both_be_the_last_that_is_allowed(
+    alice: User, bob: User, room: Room, settings: Settings
+) -> None:
+    settings.MAX_LIVE_PER_PERSON = 1
+    elsewhere = Room.objects.create_for(alice)
+
+    def second() -> str:
+        with pytest.raises(PromptError) as caught:
+            begin(alice, elsewhere)
+        return caught.value.code
+
+    _, code = overlapping(lambda: begin(alice, room), second)
+    assert code == "rate_limited"
 
 
 @pytest.fixture

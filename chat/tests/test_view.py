@@ -69,7 +69,7 @@ async def test_the_end_comes_after_all_deltas_and_once() -> None:
         "status": "failed",
         "finish_reason": None,
         "position": 5,
-        "error": {"code": "timeout", "detail": "The model stopped answering."},
+        "error": {"code": "timeout", "detail": "The model took too long."},
     }
     assert await view.next_frame() is None
 

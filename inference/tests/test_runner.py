@@ -13,7 +13,7 @@ from inference import runner as runner_module
 from inference.engine import Chunk, Completion, EngineError, ErrorCode, Part, Turn, Usage
 from inference.journal import Ending, Status
 from inference.reply import text_of
-from inference.runner import Job, Runner
+from inference.runner import NO_LIMITS, Job, ReplyLimits, Runner
 from inference.stop import StopSignal, StopSignalHolder
 
 TOPIC = "room.x"
@@ -77,10 +77,16 @@ class SwallowsCancel(Waits):
                 continue
 
 
-def runner_of(engine: ScriptedEngine, *, kept: str = "", signals: StopSignalHolder | None = None) -> Runner:
+def runner_of(
+    engine: ScriptedEngine,
+    *,
+    kept: str = "",
+    signals: StopSignalHolder | None = None,
+    limits: ReplyLimits = NO_LIMITS,
+) -> Runner:
     completion = Completion("m", [Turn("user", "Hi")])
     job = Job(uuid4(), uuid4(), TOPIC, completion, kept=kept)
-    return Runner(job, engine=engine, signals=StopSignalHolder() if signals is None else signals)
+    return Runner(job, engine=engine, signals=StopSignalHolder() if signals is None else signals, limits=limits)
 
 
 def signal_for(runner: Runner, position: int | None, *, topic: str = TOPIC) -> StopSignal:
@@ -280,6 +286,36 @@ async def test_an_error_while_a_stop_closes_the_engine_is_still_a_stop() -> None
         runner.stop(signal_for(runner, None))
     assert saved(runner) == (Status.STOPPED, "Hello")
     assert runner.result().error_code is None
+
+
+@pytest.mark.parametrize("chunks", [["Hel", "lo", "!"], ["Hello!"], list("Hello!")], ids=repr)
+async def test_a_reply_is_cut_at_its_length_limit_and_the_model_is_freed(chunks: list[str]) -> None:
+    """Reasoning counts too; what a continue keeps does not."""
+    waits = Waits()
+    engine = ScriptedEngine(Chunk("hm", Part.REASONING), *map(Chunk, chunks), waits, LAST)
+    runner = runner_of(engine, kept="Kept. ", limits=ReplyLimits(characters=7))
+    async with asyncio.timeout(5):
+        await runner.generate()
+    assert saved(runner) == (Status.COMPLETED, "Kept. Hello")
+    assert (runner.result().finish_reason, engine.is_open) == ("length", False)
+    assert not waits.reached.is_set()
+
+
+async def test_a_reply_of_exactly_the_limit_ends_as_the_model_says() -> None:
+    runner = runner_of(ScriptedEngine(Chunk("Hello"), LAST), limits=ReplyLimits(characters=5))
+    await runner.generate()
+    assert saved(runner) == (Status.COMPLETED, "Hello")
+    assert runner.result().finish_reason == "stop"
+
+
+@pytest.mark.parametrize("step", [Waits, SwallowsCancel])
+async def test_a_reply_that_takes_too_long_fails_with_timeout_and_keeps_its_text(step: type[Waits]) -> None:
+    engine = ScriptedEngine(Chunk("Hello"), step(), Chunk("never"), LAST)
+    runner = runner_of(engine, limits=ReplyLimits(seconds=0.1))
+    async with asyncio.timeout(5):
+        await runner.generate()
+    assert saved(runner) == (Status.FAILED, "Hello")
+    assert (runner.result().error_code, engine.is_open) == (ErrorCode.TIMEOUT, False)
 
 
 async def test_an_interrupted_reply_keeps_its_text() -> None:

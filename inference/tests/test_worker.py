@@ -91,7 +91,7 @@ class Process:
 def _take(worker_id: UUID) -> prompts.Taken:
     user, _ = User.objects.get_or_create(username="alice")
     room = Room.objects.create_for(user)
-    ask = Ask(user, room.pk, uuid4(), worker_id, model="m", default_model="m", may_ask=True)
+    ask = Ask(user, room.pk, uuid4(), worker_id, model="m", default_model="m")
     return prompts.send(ask, "Hello", None, has_parent=False)
 
 

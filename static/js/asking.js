@@ -117,7 +117,8 @@ export function keepFirstPrompt(text) {
   sessionStorage.setItem(FIRST_PROMPT_KEY, text);
 }
 
-function takeFirstPrompt() {
+/** Take it: into the new room, or back onto the page when no room was made. Null when there is none. */
+export function takeFirstPrompt() {
   try {
     const text = sessionStorage.getItem(FIRST_PROMPT_KEY);
     sessionStorage.removeItem(FIRST_PROMPT_KEY);

@@ -1,6 +1,6 @@
 // The page without a room yet: what is typed here becomes the first prompt of a new room.
 
-import { keepFirstPrompt } from "./asking.js";
+import { keepFirstPrompt, takeFirstPrompt } from "./asking.js";
 import { Composer } from "./composer.js";
 
 export class Welcome {
@@ -14,6 +14,9 @@ export class Welcome {
 
   start() {
     this.#composer.start();
+    // Still there when no room was made for it.
+    const refused = takeFirstPrompt();
+    if (refused) this.#composer.text = refused;
     document.addEventListener("click", ({ target }) => {
       const starter = target.closest("[data-starter]")?.dataset.starter;
       if (!starter) return;
