@@ -103,8 +103,8 @@ def frames_of(taken: Taken, client_id: UUID) -> list[Frame]:
         told.append(message_frame(taken.reply))
     if taken.inference is not None and taken.reply is not None:
         told.append(start_frame(taken.inference, taken.reply, client_id))
-    if taken.has_new_title:
-        told.append(room_frame(taken.room))
+    if taken.has_new_title or taken.left_out:
+        told.append(room_frame(taken.room, left_out=taken.left_out))
     return told
 
 

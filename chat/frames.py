@@ -158,9 +158,9 @@ def end_frame(ending: Ending) -> Frame:
     }
 
 
-def room_frame(room: Room) -> Frame:
-    """The room has changed."""
-    return {"type": "room", "title": room.title}
+def room_frame(room: Room, *, left_out: int = 0) -> Frame:
+    """The room has changed. `left_out`: how many of the oldest messages the model is no longer sent."""
+    return {"type": "room", "title": room.title, **({"left_out": left_out} if left_out else {})}
 
 
 def encode(frame: Frame) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models.functions import Length
 
 from chat.models import Message, Room
 from chat.tree import Tree
@@ -18,23 +21,37 @@ def path_to(room: Room, leaf_id: UUID | None) -> list[Message]:
     return [messages[message_id] for message_id in path]
 
 
-def turns_for(room: Room, prompt: Message, *, kept: str = "") -> list[Turn]:
-    """What the model is sent for a reply to `prompt`; `kept` is the beginning of a reply that it is to continue.
+def turns_for(room: Room, prompt: Message, *, kept: str = "") -> tuple[list[Turn], int]:
+    """What the model is sent for a reply to `prompt`, and how many of the oldest messages are left out for length.
 
-    Messages without text are left out: an empty reply, or one that was only reasoning, makes model servers refuse the
-    whole request. The oldest are left out when there is too much, the prompt itself never.
+    `kept` is the beginning of a reply that it is to continue. Messages without text are left out and not counted: an
+    empty reply, or one that was only reasoning, makes model servers refuse the whole request. The prompt itself is
+    always sent.
     """
     earlier = [message for message in path_to(room, prompt.pk)[:-1] if message.text.strip()]
-    budget = settings.MAX_HISTORY_CHARACTERS - len(prompt.text)
-    turns: list[Turn] = []
-    for message in reversed(earlier):
-        budget -= len(message.text)
-        if budget < 0:
-            break
-        turns.append(_turn(message))
+    left_out = _count_beyond(_budget(room) - len(prompt.text), [len(message.text) for message in earlier])
     system = [Turn("system", room.system_prompt)] if room.system_prompt.strip() else []
     begun = [Turn("assistant", kept)] if kept else []
-    return [*system, *reversed(turns), _turn(prompt), *begun]
+    return [*system, *map(_turn, earlier[left_out:]), _turn(prompt), *begun], left_out
+
+
+def left_out(room: Room, path: Sequence[UUID]) -> int:
+    """How many messages, the oldest on this path, no next prompt can be sent with, however short. Reads no text."""
+    lengths = dict(room.messages.filter(pk__in=path).values_list("pk", Length("text")))
+    return _count_beyond(_budget(room), [lengths[message_id] for message_id in path if lengths.get(message_id)])
+
+
+def _budget(room: Room) -> float:
+    return settings.MAX_HISTORY_CHARACTERS - len(room.system_prompt) if settings.LIMITS else math.inf
+
+
+def _count_beyond(budget: float, lengths: Sequence[int]) -> int:
+    """How many of the first have to go for the rest to fit."""
+    for count in range(len(lengths), 0, -1):
+        budget -= lengths[count - 1]
+        if budget < 0:
+            return count
+    return 0
 
 
 def _turn(message: Message) -> Turn:

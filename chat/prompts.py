@@ -55,6 +55,8 @@ class Taken:
     inference: Inference | None
     job: Job | None
     has_new_title: bool = False
+    left_out: int = 0
+    """How many of the oldest messages the model is not sent."""
 
 
 def send(ask: Ask, text: str, parent_id: UUID | None, *, has_parent: bool) -> Taken:
@@ -142,14 +144,23 @@ def _begin(
         generated_position=len(kept),
         parts=[["content", kept]] if kept else [],
     )
+    turns, left_out = turns_for(room, parent, kept=kept)
     job = Job(
         inference_id=inference.pk,
         message_id=reply.pk,
         topic=room.topic,
-        completion=Completion(model=inference.model, turns=turns_for(room, parent, kept=kept)),
+        completion=Completion(model=inference.model, turns=turns),
         kept=kept,
     )
-    return Taken(room=room, prompt=prompt, reply=reply, inference=inference, job=job, has_new_title=has_new_title)
+    return Taken(
+        room=room,
+        prompt=prompt,
+        reply=reply,
+        inference=inference,
+        job=job,
+        has_new_title=has_new_title,
+        left_out=left_out,
+    )
 
 
 def _taken_before(ask: Ask) -> Taken | None:

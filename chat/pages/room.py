@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from django.views.generic import DetailView
 
 from chat.export import as_data, as_markdown
+from chat.history import left_out
 from chat.models import Room
 from chat.pages.sidebar import ROOMS_IN_SIDEBAR, grouped, rooms_of
 from chat.shown import shown_messages
@@ -62,6 +63,7 @@ class RoomPage(MessagesView):
     def beside(self, tree: Tree, path: list[UUID]) -> dict[str, Any]:
         return {
             "room_groups": grouped(rooms_of(self.request)[:ROOMS_IN_SIDEBAR], self.request),
+            "left_out": left_out(self.object, path),
             "last_message_id": tree.newest_leaf() or "",
             "is_newest_path": path == tree.path_to(tree.newest_leaf()),
             "is_owner": Room.objects.owned_by(self.request.user).filter(pk=self.object.pk).exists(),

@@ -6,10 +6,12 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from chat import endings, prompts
-from chat.history import path_to, turns_for
+from chat.asking import frames_of
+from chat.history import left_out, path_to, turns_for
 from chat.models import Inference, Message, Room
 from chat.tests.people import ask_of, begin, complete, live, result_of, signal_for
 from inference.engine import Part, Turn
@@ -95,6 +97,43 @@ def test_the_oldest_turns_are_left_out_when_there_is_too_much_and_the_prompt_nev
     assert texts(next_turns(alice, room, "eeee")) == sent
 
 
+def test_the_rooms_instructions_are_part_of_what_is_too_much(alice: User, room: Room, settings: Settings) -> None:
+    settings.MAX_HISTORY_CHARACTERS = 12
+    Room.objects.filter(pk=room.pk).update(system_prompt="Be")
+    complete(begin(alice, room, "aaaa"), "bbbb")
+    assert texts(next_turns(alice, room, "eeee")) == ["Be", "bbbb", "eeee"]
+
+
+def test_who_asks_is_told_how_many_messages_are_left_out(alice: User, room: Room, settings: Settings) -> None:
+    settings.MAX_HISTORY_CHARACTERS = 10
+    complete(begin(alice, room, "aaaa"), "bbbb")
+    first = prompts.send(ask_of(alice, room), "ee", None, has_parent=False)
+    assert first.left_out == 0
+    complete(live(first), "ff")
+    second = prompts.send(ask_of(alice, room), "g", None, has_parent=False)
+    assert second.left_out == 1
+    assert {"type": "room", "title": room.title, "left_out": 1} in frames_of(second, uuid4())
+
+
+def test_the_page_says_what_no_prompt_can_be_sent_with(
+    alice: User, room: Room, client: Client, settings: Settings
+) -> None:
+    """Empty replies are not counted: they are never sent."""
+    settings.MAX_HISTORY_CHARACTERS = 7
+    complete(begin(alice, room, "aaaa"), "", status=Status.FAILED)
+    complete(begin(alice, room, "bbbb"), "cccc")
+    assert left_out(room, [message.pk for message in room.messages.order_by("created_at")]) == 2
+    client.force_login(alice)
+    assert "The oldest 2 messages are no longer sent" in client.get(f"/rooms/{room.pk}/").content.decode()
+
+
+def test_limits_that_are_off_leave_nothing_out(alice: User, room: Room, settings: Settings) -> None:
+    settings.LIMITS, settings.MAX_HISTORY_CHARACTERS = False, 1
+    complete(begin(alice, room, "aaaa"), "bbbb")
+    assert left_out(room, [message.pk for message in room.messages.all()]) == 0
+    assert texts(next_turns(alice, room, "eeee")) == ["aaaa", "bbbb", "eeee"]
+
+
 def test_the_path_of_nothing_is_empty(room: Room) -> None:
     assert path_to(room, None) == []
     assert path_to(room, uuid4()) == []
@@ -109,5 +148,5 @@ def test_the_path_costs_as_many_queries_for_a_long_room_as_for_a_short_one(
         parent = Message.objects.create(room=room, parent=parent, role=role, text=str(number), status="sent")
     assert parent is not None
     with django_assert_num_queries(2):  # type: ignore[operator]
-        turns = turns_for(room, parent)
+        turns, _ = turns_for(room, parent)
     assert texts(turns) == [str(number) for number in range(60)]

@@ -12,7 +12,7 @@ import { Follower } from "./scroll.js";
 import { RoomSettings } from "./settings.js";
 import { RoomSocket } from "./socket.js";
 import { Stops } from "./stops.js";
-import { showTitle } from "./title.js";
+import { showRoom } from "./title.js";
 
 const page = document.body.dataset;
 
@@ -61,7 +61,7 @@ export class Room {
     delta: (frame) => this.#log.reply(frame.inference_id)?.applyDelta(frame),
     end: (frame) => this.#replyEnded(frame),
     stop_result: (frame) => this.#stops.result(frame),
-    room: ({ title }) => showTitle(title),
+    room: showRoom,
     error: (frame) => this.#failed(frame),
   };
 

@@ -1,4 +1,4 @@
-// The title of a room: on top, in the sidebar, on the browser's tab.
+// What is said of a room beside its messages: its title on top, in the sidebar, on the browser's tab; what is left out.
 
 import { sentence } from "./i18n.js";
 
@@ -8,6 +8,15 @@ export function showTitle(title) {
   document.getElementById("title").textContent = text;
   document.title = `${text} · Chatsite`;
   showTitleInSidebar(document.body.dataset.roomId, text);
+}
+
+/** What a `room` frame tells. */
+export function showRoom({ title, left_out: count }) {
+  showTitle(title);
+  if (!count) return;
+  const note = document.getElementById("left-out");
+  note.textContent = sentence("left_out", { count });
+  note.hidden = false;
 }
 
 /** Show the title of any room that the sidebar lists. */
