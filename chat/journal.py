@@ -96,4 +96,5 @@ def signal_of(inference: Inference) -> StopSignal:
         position=inference.stop_position,
         user_id=inference.stopped_by_id,
         source=inference.stop_source,
+        recorded_at=inference.stop_requested_at.timestamp() if inference.stop_requested_at else None,
     )

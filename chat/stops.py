@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from uuid import UUID
 
@@ -13,7 +14,9 @@ from chat import endings
 from chat.database import rows
 from chat.journal import read, signal_of
 from chat.models import Inference, Room
+from inference.ids import about
 from inference.journal import LIVE, Ending, JournalError, Status
+from inference.life import Pressed
 from inference.stop import StopSignal
 from inference.worker import Worker
 
@@ -49,6 +52,8 @@ class Stop:
     room_id: UUID | None = None
     may_go_unrecorded: bool = False
     """Whether the socket is known to be its writer's, so that the owner may be told while the database is away."""
+    pressed_at: float = field(default_factory=time.monotonic, compare=False)
+    """When it reached this process, by its monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +72,32 @@ class _Recorded:
     signal: StopSignal
     is_first: bool
     ending: Ending | None
+    seconds: float | None = None
+    """From the press until it was written down; None for a press that was not."""
 
 
 async def stop(worker: Worker, press: Stop) -> StopResult:
     """Stop an inference wherever it runs. Never raises; what could not be done is an outcome."""
-    try:
-        recorded = await rows.run_within(RECORD_SECONDS, _record, press)
-    except JournalError:
-        return await _stop_unrecorded(worker, press)
+    with about(press.inference_id):
+        try:
+            recorded = await rows.run_within(RECORD_SECONDS, _record, press)
+        except JournalError:
+            recorded, result = None, await _stop_unrecorded(worker, press)
+        else:
+            result = await _carry_out(worker, press, recorded)
+        worker.life.tell(
+            Pressed(
+                press.inference_id,
+                source=press.source,
+                outcome=str(result.outcome),
+                record_seconds=recorded.seconds if recorded else None,
+                seconds=time.monotonic() - press.pressed_at,
+            )
+        )
+        return result
+
+
+async def _carry_out(worker: Worker, press: Stop, recorded: _Recorded | None) -> StopResult:
     if recorded is None:
         return StopResult(Outcome.NOT_FOUND)
     if recorded.ending is not None:
@@ -98,7 +121,8 @@ def _record(press: Stop) -> _Recorded | None:
         return None
     signal = _signal(press, inference.topic)
     if inference.status in LIVE and Inference.objects.record_stop(signal):
-        return _Recorded(signal, is_first=True, ending=None)
+        seconds = time.monotonic() - press.pressed_at
+        return _Recorded(replace(signal, recorded_at=time.time()), is_first=True, ending=None, seconds=seconds)
     inference.refresh_from_db(fields=["status", "position", "stop_requested_at", "stop_position", "stopped_by"])
     if inference.status in LIVE:
         return _Recorded(signal_of(inference), is_first=False, ending=None)

@@ -18,6 +18,7 @@ def stop_event(signal: StopSignal, *, reply_to: str) -> Event:
         "position": signal.position,
         "user_id": signal.user_id,
         "source": signal.source,
+        "recorded_at": signal.recorded_at,
         "reply_to": reply_to,
     }
 
@@ -30,6 +31,8 @@ def signal_of(event: Event) -> StopSignal:
         position=event["position"],
         user_id=event["user_id"],
         source=event["source"],
+        # A worker of an older version does not say it.
+        recorded_at=event.get("recorded_at"),
     )
 
 

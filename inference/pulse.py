@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from uuid import UUID
 
 from inference.journal import Ending, Journal, JournalError, Progress
+from inference.life import BeatFailed, Checkpointed, HeardBy, Life, Reaped
 from inference.runner import Runner
 
 logger = logging.getLogger(__name__)
@@ -27,14 +28,17 @@ class Pulse:
         *,
         live: Mapping[UUID, Runner],
         journal: Journal,
+        life: Life,
         on_reaped: Callable[[Ending], Awaitable[None]],
     ) -> None:
         self._worker_id = worker_id
         self._live = live
         self._journal = journal
+        self._life = life
         self._on_reaped = on_reaped
         self._healthy_since: float | None = None
         self._saved: dict[UUID, int] = {}
+        self._saved_at = time.monotonic()
 
     def loops(self) -> tuple[Coroutine[None, None, None], ...]:
         """The loops to run until they are cancelled."""
@@ -51,16 +55,20 @@ class Pulse:
         self._healthy_since = self._healthy_since or time.monotonic()
         for signal in heartbeat.stops:
             if runner := self._live.get(signal.inference_id):
-                runner.stop(signal)
+                runner.stop(signal, HeardBy.ROW)
         for inference_id in heartbeat.lost:
             if runner := self._live.get(inference_id):
                 runner.interrupt()
 
     async def checkpoint(self) -> None:
         """Save the texts that have grown since the last checkpoint, all in one statement."""
+        began_at = time.monotonic()
         batch = [runner.progress() for runner in self._live.values() if self._has_grown(runner)]
         if batch:
             await self._journal.checkpoint(batch)
+            now = time.monotonic()
+            self._life.tell(Checkpointed(now - began_at, lag_seconds=now - self._saved_at))
+        self._saved_at = began_at
         self._remember(batch)
 
     async def reap(self) -> None:
@@ -69,6 +77,7 @@ class Pulse:
             return
         for ending in await self._journal.reap():
             logger.warning("inference %s ended as %s: its owner is dead", ending.inference_id, ending.status)
+            self._life.tell(Reaped(ending))
             await self._on_reaped(ending)
 
     def _has_grown(self, runner: Runner) -> bool:
@@ -85,6 +94,8 @@ class Pulse:
                 await act()
             except JournalError as error:
                 logger.warning("%s: %s", act.__name__, error)
+                self._life.tell(BeatFailed(act.__name__))
             except Exception:
                 logger.exception("%s", act.__name__)
+                self._life.tell(BeatFailed(act.__name__))
             await asyncio.sleep(BEAT_SECONDS)

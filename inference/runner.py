@@ -11,6 +11,7 @@ from uuid import UUID
 
 from inference.engine import Chunk, Completion, Engine, EngineError, ErrorCode, Part, Usage
 from inference.journal import Ending, Progress, Result, Status
+from inference.life import Ended, FirstChunk, HeardBy, Life, Stopped, StopTimes
 from inference.reply import Reply
 from inference.stop import StopSignal, StopSignalHolder
 from inference.text import ChunkCleaner
@@ -48,7 +49,15 @@ NO_LIMITS = ReplyLimits()
 class Runner:
     """The owner's side of one inference. `generate()` runs once; `stop` and `interrupt` may come at any moment."""
 
-    def __init__(self, job: Job, *, engine: Engine, signals: StopSignalHolder, limits: ReplyLimits = NO_LIMITS) -> None:
+    def __init__(
+        self,
+        job: Job,
+        *,
+        engine: Engine,
+        signals: StopSignalHolder,
+        life: Life,
+        limits: ReplyLimits = NO_LIMITS,
+    ) -> None:
         self.job = job
         self.reply = Reply(job.inference_id, runs=[(Part.CONTENT, job.kept)])
         self.ended: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
@@ -56,8 +65,10 @@ class Runner:
         self._engine = engine
         self._signals = signals
         self._limits = limits
+        self._life = life
         self._cleaners = {part: ChunkCleaner() for part in Part}
-        self._started_at = time.monotonic()
+        self._started_at = self._closed_at = time.monotonic()
+        self._stopped_at: float | None = None
         self._first_chunk_seconds: float | None = None
         self._chunk_count = 0
         self._finish_reason: str | None = None
@@ -72,7 +83,7 @@ class Runner:
     def is_stopped(self) -> bool:
         return self._stop is not None
 
-    def stop(self, signal: StopSignal) -> bool:
+    def stop(self, signal: StopSignal, by: HeardBy = HeardBy.HERE) -> bool:
         """Note a stop, show nothing beyond it, and cancel whatever is awaited. False when it is not meant for this job.
 
         The first stop counts. A stop that comes while the ending is being saved still counts if the rows say so.
@@ -82,8 +93,10 @@ class Runner:
         if self._stop is None:
             position = self._clamp(signal.position)
             self._stop = replace(signal, position=position)
+            self._stopped_at = time.monotonic()
             self.reply.freeze(position)
             self._cancel()
+            self._life.tell(Stopped(signal.inference_id, signal.source, by, signal.seconds_since_record()))
         return True
 
     def interrupt(self) -> None:
@@ -105,6 +118,7 @@ class Runner:
                 await asyncio.wait(overdue)
         finally:
             self._cancel()
+        self._closed_at = time.monotonic()
         self._note_failure(self._generation)
 
     def end(self, ending: Ending | None) -> None:
@@ -112,6 +126,7 @@ class Runner:
         if ending is not None:
             self.reply.end(ending)
         self.ended.set_result(ending)
+        self._life.tell(self._ended(ending))
 
     def progress(self) -> Progress:
         """What a checkpoint saves: all that was generated, since the rows may know of an earlier or later stop."""
@@ -167,16 +182,20 @@ class Runner:
 
     def _has_signal(self) -> bool:
         signal = self._signals.get(self.job.inference_id)
-        return signal is not None and self.stop(signal)
+        return signal is not None and self.stop(signal, HeardBy.EVENT)
 
     def _take(self, chunk: Chunk) -> None:
         if chunk.text:
             self._chunk_count += 1
             if self._first_chunk_seconds is None:
-                self._first_chunk_seconds = time.monotonic() - self._started_at
+                self._note_first_chunk()
             self._append(chunk.part, self._cleaners[chunk.part].feed(chunk.text))
         self._finish_reason = LENGTH if self._is_full else chunk.finish_reason or self._finish_reason
         self._usage = chunk.usage or self._usage
+
+    def _note_first_chunk(self) -> None:
+        self._first_chunk_seconds = time.monotonic() - self._started_at
+        self._life.tell(FirstChunk(self.job.inference_id, self._first_chunk_seconds))
 
     def _append(self, part: Part, text: str) -> None:
         """Add what the limit leaves room for; only text that is beyond it makes the reply full."""
@@ -196,6 +215,25 @@ class Runner:
         else:
             logger.error("inference %s failed", self.job.inference_id, exc_info=error)
             self._error = EngineError(ErrorCode.INTERNAL, repr(error))
+
+    def _ended(self, ending: Ending | None) -> Ended:
+        end = self.reply.generated_position
+        is_stopped = ending is not None and ending.status is Status.STOPPED
+        return Ended(
+            inference_id=self.job.inference_id,
+            ending=ending,
+            seconds=time.monotonic() - self._started_at,
+            chunk_count=self._chunk_count,
+            generated=end - len(self.job.kept),
+            overrun=max(0, end - ending.position) if ending and is_stopped else 0,
+            stop=self._stop_times() if is_stopped else None,
+        )
+
+    def _stop_times(self) -> StopTimes | None:
+        if self._stopped_at is None:
+            return None
+        close_seconds = max(0.0, self._closed_at - self._stopped_at)
+        return StopTimes(close_seconds, time.monotonic() - max(self._closed_at, self._stopped_at))
 
     def _cancel(self) -> None:
         if self._generation is None or self._generation.done():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
 
@@ -22,6 +22,12 @@ class StopSignal:
     position: int | None
     user_id: int | None
     source: str
+    recorded_at: float | None = field(default=None, compare=False)
+    """When it was written down, as seconds since 1970 by some machine's clock; None while it is not."""
+
+    def seconds_since_record(self) -> float | None:
+        """How old the record is, by this machine's clock; None when there is none."""
+        return None if self.recorded_at is None else max(0.0, time.time() - self.recorded_at)
 
 
 class StopSignalHolder:

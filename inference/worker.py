@@ -6,18 +6,18 @@ import asyncio
 import functools
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Coroutine, Sequence
-from contextvars import Context
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from inference.bus import WORKERS, Bus, Event
+from inference.bus import Bus, Event
 from inference.engine import Engine
-from inference.events import end_event, ending_of, signal_of, stop_event
+from inference.events import end_event, signal_of
 from inference.follow import Lease, Mirrors
+from inference.ids import about, context_of_ids
 from inference.journal import Ending, Journal, JournalError, Record
+from inference.life import HeardBy, Life, Renewed, Started
+from inference.owners import ANSWER_SECONDS, Answer, Owners
 from inference.pulse import Pulse
 from inference.reply import Reply
 from inference.runner import NO_LIMITS, Job, ReplyLimits, Runner
@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-ANSWER_SECONDS = 2.0
-"""How long a stop waits for the owner (DESIGN section 5, step 3)."""
 ACKNOWLEDGE_SECONDS = 1.5
 """How long the owner waits for its commit before it acknowledges a stop that is not yet saved."""
 SAVE_RETRY_SECONDS = 0.5
@@ -36,36 +34,36 @@ SAVE_ON_EXIT_SECONDS = 10.0
 """How long the last saves of a shutdown may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a stop: whether the owner has heard of it, and how the inference ended if that is saved."""
-
-    is_heard: bool
-    ending: Ending | None = None
-
-
 class Worker:
     """Owns inferences from `start` to their saved end. `run()` returns after `close`, when all it started has ended."""
 
-    def __init__(self, *, engine: Engine, journal: Journal, bus: Bus, limits: ReplyLimits = NO_LIMITS) -> None:
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        journal: Journal,
+        bus: Bus,
+        limits: ReplyLimits = NO_LIMITS,
+        life: Life | None = None,
+    ) -> None:
         self.worker_id = uuid4()
         self.is_draining = False
         self.signals = StopSignalHolder()
+        self.life = life or Life()
         self._engine = engine
         self._journal = journal
         self._bus = bus
         self._limits = limits
         self._live: dict[UUID, Runner] = {}
         self._leases: dict[UUID, Lease] = {}
-        self._waiters: dict[UUID, set[asyncio.Future[Answer]]] = defaultdict(set)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._takings: set[asyncio.Task[Any]] = set()
+        self._owners = Owners(bus, spawn=self.spawn)
         self._mirrors = Mirrors(bus=bus, journal=journal, spawn=self.spawn)
-        self._pulse = Pulse(self.worker_id, live=self._live, journal=journal, on_reaped=self.announce)
+        self._pulse = Pulse(self.worker_id, live=self._live, journal=journal, life=self.life, on_reaped=self.announce)
         bus.on("stop", self._hear_stop)
-        bus.on("stopped", self._hear_answer)
         bus.on("follow", self._hear_follow)
-        bus.on_renewed.append(self._pulse.beat)
+        bus.on_renewed.extend((self._note_renewal, self._pulse.beat))
 
     async def run(self) -> None:
         """Beat and listen until cancelled; then end what is still live and save it."""
@@ -87,7 +85,7 @@ class Worker:
         Whoever awaits the task handles the `expected` errors.
         """
         # In a context of its own: that of an HTTP request holds on to a thread and a connection of that request.
-        task = asyncio.create_task(work, context=Context())
+        task = asyncio.create_task(work, context=context_of_ids())
         self._tasks.add(task)
         task.add_done_callback(functools.partial(self._forget, expected=expected))
         return task
@@ -105,12 +103,13 @@ class Worker:
 
     def start(self, job: Job) -> Reply:
         """Begin an inference whose rows are written; this worker owns it from now on."""
-        runner = Runner(job, engine=self._engine, signals=self.signals, limits=self._limits)
+        runner = Runner(job, engine=self._engine, signals=self.signals, life=self.life, limits=self._limits)
         self._live[job.inference_id] = runner
+        self.life.tell(Started(job.inference_id, job.completion.model))
         # The stop may have been faster than the rows.
         signal = self.signals.get(job.inference_id)
         if signal is not None:
-            runner.stop(signal)
+            runner.stop(signal, HeardBy.EVENT)
         self.spawn(self._own(runner))
         return runner.reply
 
@@ -118,9 +117,9 @@ class Worker:
         """Stop an inference wherever it runs, and wait for a while for its saved end."""
         runner = self._live.get(signal.inference_id)
         if runner is not None:
-            is_heard = self._stop_own(runner, signal)
+            is_heard = self._stop_own(runner, signal, HeardBy.HERE)
             return await self._saved(runner, ANSWER_SECONDS) if is_heard else Answer(is_heard=False)
-        return await self._ask_owner(signal)
+        return await self._owners.ask(signal)
 
     def find(self, inference_id: UUID) -> Reply | None:
         """The reply as this process holds it, owned or mirrored."""
@@ -160,7 +159,7 @@ class Worker:
     def hear_end(self, ending: Ending) -> None:
         """An inference has ended somewhere: its mirror here ends, and whoever waits for its stop is answered."""
         self._mirrors.end(ending)
-        self._answer(ending.inference_id, Answer(is_heard=True, ending=ending))
+        self._owners.answer(ending.inference_id, Answer(is_heard=True, ending=ending))
 
     async def drain(self, seconds: float) -> None:
         """Take nothing new, let replies end for so long, then end what is left as interrupted. May be called twice."""
@@ -175,6 +174,12 @@ class Worker:
             runner.interrupt()
 
     async def _own(self, runner: Runner) -> None:
+        with about(runner.job.inference_id):
+            ending = await self._run(runner)
+            if ending is not None:
+                await self._tell(ending)
+
+    async def _run(self, runner: Runner) -> Ending | None:
         inference_id, ending = runner.job.inference_id, None
         try:
             await runner.generate()
@@ -183,8 +188,7 @@ class Worker:
             del self._live[inference_id]
             self.signals.discard(inference_id)
             runner.end(ending)
-        if ending is not None:
-            await self._tell(ending)
+        return ending
 
     async def _save(self, runner: Runner) -> Ending | None:
         while True:
@@ -209,40 +213,17 @@ class Worker:
         done, _ = await asyncio.wait({runner.ended}, timeout=seconds)
         return Answer(is_heard=True, ending=runner.ended.result() if done else None)
 
-    async def _ask_owner(self, signal: StopSignal) -> Answer:
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiters[signal.inference_id].add(answer)
-        try:
-            # Redis may take long to refuse: the stop is recorded, and the answer does not wait for that.
-            self.spawn(self._send_stop(signal, answer))
-            done, _ = await asyncio.wait({answer}, timeout=ANSWER_SECONDS)
-            return answer.result() if done else Answer(is_heard=False)
-        finally:
-            self._waiters[signal.inference_id].discard(answer)
-            if not self._waiters[signal.inference_id]:
-                del self._waiters[signal.inference_id]
-
-    async def _send_stop(self, signal: StopSignal, answer: asyncio.Future[Answer]) -> None:
-        is_sent = await self._bus.publish(WORKERS, stop_event(signal, reply_to=self._bus.address))
-        if not is_sent and not answer.done():
-            answer.set_result(Answer(is_heard=False))
-
-    def _answer(self, inference_id: UUID, answer: Answer) -> None:
-        for waiter in self._waiters.get(inference_id, ()):
-            if not waiter.done():
-                waiter.set_result(answer)
-
     def _hear_stop(self, event: Event) -> None:
         signal = signal_of(event)
         runner = self._live.get(signal.inference_id)
         if runner is None:
             self.signals.put(signal)
-        elif self._stop_own(runner, signal):
+        elif self._stop_own(runner, signal, HeardBy.EVENT):
             self.spawn(self._acknowledge(runner, event["reply_to"]))
 
-    def _stop_own(self, runner: Runner, signal: StopSignal) -> bool:
+    def _stop_own(self, runner: Runner, signal: StopSignal, by: HeardBy) -> bool:
         # The first one heard counts, unless it names a room that this reply is not in: it must not keep others out.
-        return runner.stop(self.signals.put(signal)) or runner.stop(signal)
+        return runner.stop(self.signals.put(signal), by) or runner.stop(signal, by)
 
     async def _acknowledge(self, runner: Runner, reply_to: str) -> None:
         answer = await self._saved(runner, ACKNOWLEDGE_SECONDS)
@@ -250,10 +231,6 @@ class Worker:
         if answer.ending is not None:
             event["ending"] = end_event(answer.ending)
         await self._bus.send(reply_to, event)
-
-    def _hear_answer(self, event: Event) -> None:
-        ending = ending_of(event["ending"]) if event["ending"] else None
-        self._answer(UUID(event["inference_id"]), Answer(is_heard=True, ending=ending))
 
     def _hear_follow(self, event: Event) -> None:
         runner = self._live.get(UUID(event["inference_id"]))
@@ -272,6 +249,9 @@ class Worker:
             await lease.run()
         finally:
             del self._leases[inference_id]
+
+    async def _note_renewal(self) -> None:
+        self.life.tell(Renewed())
 
     async def _wait_for_saves(self, seconds: float) -> None:
         started_at = time.monotonic()

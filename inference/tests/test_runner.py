@@ -12,6 +12,7 @@ import pytest
 from inference import runner as runner_module
 from inference.engine import Chunk, Completion, EngineError, ErrorCode, Part, Turn, Usage
 from inference.journal import Ending, Status
+from inference.life import Life
 from inference.reply import text_of
 from inference.runner import NO_LIMITS, Job, ReplyLimits, Runner
 from inference.stop import StopSignal, StopSignalHolder
@@ -86,7 +87,8 @@ def runner_of(
 ) -> Runner:
     completion = Completion("m", [Turn("user", "Hi")])
     job = Job(uuid4(), uuid4(), TOPIC, completion, kept=kept)
-    return Runner(job, engine=engine, signals=StopSignalHolder() if signals is None else signals, limits=limits)
+    held = StopSignalHolder() if signals is None else signals
+    return Runner(job, engine=engine, signals=held, life=Life(), limits=limits)
 
 
 def signal_for(runner: Runner, position: int | None, *, topic: str = TOPIC) -> StopSignal:

@@ -28,6 +28,7 @@ from inference.bus import Bus
 from inference.engine import Chunk, Completion, Part
 from inference.events import ending_of
 from inference.journal import Status
+from inference.life import Life, Moment
 from inference.reply import Reply, text_of
 from inference.runner import Job
 from inference.stop import StopSignal
@@ -75,7 +76,9 @@ class Process:
     def __init__(self, layer: Any) -> None:
         self.engine = Faucet()
         self.bus = Bus(layer)
-        self.worker = Worker(engine=self.engine, journal=DjangoJournal(), bus=self.bus)
+        self.moments: list[Moment] = []
+        life = Life(self.moments.append)
+        self.worker = Worker(engine=self.engine, journal=DjangoJournal(), bus=self.bus, life=life)
         # What the news of rooms do with it; a socket would have joined the room.
         self.bus.on("end", lambda event: self.worker.hear_end(ending_of(event)))
 
@@ -236,7 +239,7 @@ async def test_a_stop_of_what_nobody_owns_is_not_heard(monkeypatch: pytest.Monke
     async with processes() as (_, other):
         answer = await other.worker.stop(StopSignal(uuid4(), "room.x", 0, None, "page"))
         assert (answer.is_heard, answer.ending) == (False, None)
-        assert other.worker._waiters == {}
+        assert other.worker._owners.waiting_count == 0
 
 
 async def test_a_stop_that_the_owner_never_heard_is_found_in_its_row() -> None:
