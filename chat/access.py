@@ -12,7 +12,7 @@ from django.contrib.auth import get_user
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
-from chat.models import Room
+from chat.models import Membership, Room
 
 NOT_SIGNED_IN = 4401
 NO_SUCH_ROOM = 4404
@@ -40,7 +40,12 @@ class Visit:
     door: Door
     user: User
     room: Room
-    can_write: bool
+    role: str
+    """As which they were let in, or were found at the last look."""
+
+    @property
+    def can_write(self) -> bool:
+        return self.role in Membership.WRITING_ROLES
 
 
 def person_of(session_key: str) -> User | None:
@@ -56,8 +61,7 @@ def enter(door: Door) -> Visit:
     user = person_of(door.session_key)
     if user is None:
         raise Refused(NOT_SIGNED_IN)
-    room = Room.objects.visible_to(user).filter(pk=door.room_id).first()
+    room = Room.objects.visible_to(user).filter(pk=door.room_id).with_role().first()
     if room is None:
         raise Refused(NO_SUCH_ROOM)
-    can_write = Room.objects.writable_by(user).filter(pk=room.pk).exists()
-    return Visit(door, user, room, can_write=can_write)
+    return Visit(door, user, room, role=room.role)

@@ -1,12 +1,14 @@
-"""Whether those who have come in may still be here: sessions, accounts and memberships end while sockets are open.
+"""Whether those who have come in may still be here, and as what: sessions, accounts and memberships end or change while
+sockets are open.
 
 What `chat.access.enter` asks for one door, asked for all of a process in three queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
@@ -18,22 +20,32 @@ from chat.models import Membership
 from inference.text import clean
 
 
-def refused_doors(doors: Collection[Door]) -> dict[Door, int]:
-    """The close code for each door that would be refused now. In a database thread."""
+class Standing(NamedTuple):
+    """How it stands behind a door now: a close code, or a role in the room of this title."""
+
+    close_code: int | None
+    role: str = ""
+    title: str = ""
+
+
+def standings(doors: Collection[Door]) -> dict[Door, Standing]:
+    """How each door would be answered now. In a database thread."""
     people = _people_of({door.session_key for door in doors})
-    members = set(
-        Membership.objects.filter(
-            room__in={door.room_id for door in doors}, user__in={user.pk for user in people.values()}
-        ).values_list("user_id", "room_id")
+    found = Membership.objects.filter(
+        room__in={door.room_id for door in doors}, user__in={user.pk for user in people.values()}
     )
-    refused = {}
-    for door in doors:
-        user = people.get(door.session_key)
-        if user is None:
-            refused[door] = NOT_SIGNED_IN
-        elif (user.pk, door.room_id) not in members:
-            refused[door] = NO_SUCH_ROOM
-    return refused
+    members = {
+        (user_id, room_id): Standing(None, role, title)
+        for user_id, room_id, role, title in found.values_list("user_id", "room_id", "role", "room__title")
+    }
+    return {door: _standing(door, people, members) for door in doors}
+
+
+def _standing(door: Door, people: Mapping[str, User], members: Mapping[tuple[int, UUID], Standing]) -> Standing:
+    user = people.get(door.session_key)
+    if user is None:
+        return Standing(NOT_SIGNED_IN)
+    return members.get((user.pk, door.room_id), Standing(NO_SUCH_ROOM))
 
 
 def _people_of(session_keys: Iterable[str]) -> dict[str, User]:

@@ -2,8 +2,15 @@
 
 from django import forms
 from django.contrib.auth.forms import UserCreationForm
+from django.utils.translation import gettext_lazy as _
 
-from chat.models import Room
+from chat.models import Membership, Room
+
+ROLES = (
+    (Membership.Role.READER, _("Reader: sees everything")),
+    (Membership.Role.WRITER, _("Writer: asks and stops too")),
+    (Membership.Role.OWNER, _("Owner: decides who is here, and deletes")),
+)
 
 
 class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic for the stubs only
@@ -24,3 +31,16 @@ class RoomSettingsForm(forms.ModelForm[Room]):
     class Meta:
         model = Room
         fields = ("title", "model", "system_prompt")
+
+
+class RoleForm(forms.Form):
+    """What a member may do."""
+
+    role = forms.ChoiceField(label=_("Role"), choices=ROLES)
+
+
+class NewMemberForm(forms.Form):
+    """Somebody to be let into a room."""
+
+    username = forms.CharField(label=_("User name"), max_length=150)
+    role = forms.ChoiceField(label=_("Role"), choices=ROLES)

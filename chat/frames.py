@@ -163,6 +163,16 @@ def room_frame(room: Room, *, left_out: int = 0) -> Frame:
     return {"type": "room", "title": room.title, **({"left_out": left_out} if left_out else {})}
 
 
+def members_frame(room: Room, member_count: int) -> Frame:
+    """People have come into the room, or gone, or may do something else in it now."""
+    return {**room_frame(room), "member_count": member_count}
+
+
+def role_frame(title: str, role: str) -> Frame:
+    """What the person of this one socket may do in the room has changed."""
+    return {"type": "room", "title": title, "role": role}
+
+
 def encode(frame: Frame) -> str:
     """A frame as it goes over the wire."""
     return _ENCODER.encode(frame)

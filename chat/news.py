@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from chat.access import Visit
 from chat.database import rows
-from chat.doors import refused_doors
-from chat.frames import Frame
+from chat.doors import Standing, standings
+from chat.frames import Frame, role_frame
 from chat.missed import events_since
 from chat.screen import Screen
 from inference.bus import Bus, Event
@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 4.0
 """How often the rows are asked: who may still be here, and what news were lost."""
+GATHER_SECONDS = 0.2
 MARGIN_SECONDS = 10.0
 """How much further back than the last look the next one goes: a row is seen only after its commit."""
 TOLD_SECONDS = 120.0
@@ -71,6 +72,7 @@ class News:
         self._rooms: dict[str, _Room] = {}
         self._told: dict[Hashable, float] = {}
         self._looked_at = timezone.now()
+        self._has_new_members = asyncio.Event()
         bus.on("news", self._hear_news)
         bus.on("end", self._hear_end)
         bus.on_renewed.append(self.catch_up)
@@ -107,9 +109,9 @@ class News:
     async def run(self) -> None:
         """Look at the rows from time to time, until cancelled."""
         while True:
-            await asyncio.sleep(RECHECK_SECONDS)
+            await self._pause()
             try:
-                await self._close_refused()
+                await self._look_again()
                 await self.catch_up()
             except JournalError:
                 continue
@@ -130,18 +132,36 @@ class News:
         self._looked_at = looked_at
         self._forget_told()
 
-    async def _close_refused(self) -> None:
+    async def _pause(self) -> None:
+        """Until the next look: at once when somebody's membership has changed."""
+        try:
+            async with asyncio.timeout(RECHECK_SECONDS):
+                await self._has_new_members.wait()
+        except TimeoutError:
+            return
+        # Many changes in a row cost one look.
+        await asyncio.sleep(GATHER_SECONDS)
+        self._has_new_members.clear()
+
+    async def _look_again(self) -> None:
+        """Close the sockets of those who may be here no more, and tell the others what they may do now."""
         doors = {socket.visit.door for socket in self.sockets}
-        refused = await rows.run(refused_doors, doors) if doors else {}
+        found = await rows.run(standings, doors) if doors else {}
         for socket in self.sockets:
-            close_code = refused.get(socket.visit.door)
-            if close_code:
-                await socket.leave(close_code)
+            # One that has come in meanwhile was looked at as it came.
+            standing = found.get(socket.visit.door, Standing(None, socket.visit.role))
+            if standing.close_code:
+                await socket.leave(standing.close_code)
+            elif standing.role != socket.visit.role:
+                socket.visit = replace(socket.visit, role=standing.role)
+                socket.screen.tell(role_frame(standing.title, standing.role))
 
     def _hear_news(self, event: Event) -> None:
         for frame in event["frames"]:
             if self._is_new(_key_of(frame)):
                 self._tell(event["topic"], frame)
+            if "member_count" in frame:
+                self._has_new_members.set()
 
     def _tell(self, topic: str, frame: Frame) -> None:
         reply = self._reply_of(frame) if frame["type"] == "start" else None

@@ -6,7 +6,7 @@ from django.urls import include, path
 from django.views.i18n import set_language
 
 from chat import api
-from chat.pages import accounts, room, rooms, tokens
+from chat.pages import accounts, members, room, rooms, tokens
 from chatsite.health import healthz, readyz
 
 urlpatterns = [
@@ -24,6 +24,10 @@ urlpatterns = [
     path("rooms/<uuid:room_id>/export.md", room.export_markdown, name="room_markdown"),
     path("rooms/<uuid:room_id>/export.json", room.export_json, name="room_json"),
     path("rooms/<uuid:room_id>/change/", rooms.change_room, name="room_change"),
+    path("rooms/<uuid:room_id>/members/", members.MembersPage.as_view(), name="room_members"),
+    path("rooms/<uuid:room_id>/members/add/", members.add_member, name="member_add"),
+    path("rooms/<uuid:room_id>/members/<int:member_id>/change/", members.change_member, name="member_change"),
+    path("rooms/<uuid:room_id>/members/<int:member_id>/remove/", members.remove_member, name="member_remove"),
     path("rooms/<uuid:room_id>/delete/", rooms.RoomDelete.as_view(), name="room_delete"),
     path("theme/", accounts.theme, name="theme"),
     path("language/", set_language, name="set_language"),

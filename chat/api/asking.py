@@ -19,7 +19,7 @@ from chat.api.shapes import AgainBody, Answer, AskBody, ErrorOut
 from chat.asking import Asking, Prompt, frames_of
 from chat.database import rows
 from chat.frames import Continue, Regenerate, Send
-from chat.models import Inference, Message
+from chat.models import Inference, Membership, Message
 from chat.prompts import Taken
 
 router = Router(tags=["asking"])
@@ -60,7 +60,7 @@ async def proceed(request: ApiRequest, room_id: UUID, body: AgainBody) -> Reply:
 async def _answer(caller: Caller, room_id: UUID, frame: Prompt, *, is_streamed: bool) -> Reply:
     room = await rows.run(visible_room, caller.user, room_id)
     # `chat.prompts` looks in its transaction whether the person may write here.
-    visit = Visit(Door("", room.pk), caller.user, room, can_write=True)
+    visit = Visit(Door("", room.pk), caller.user, room, role=Membership.Role.READER)
     taken = await Asking(runtime.current(), visit).take(frame)
     inference_id = await rows.run(_inference_id, taken)
     if is_streamed:

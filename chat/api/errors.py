@@ -12,6 +12,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from chat.frames import FrameError
+from chat.members import MemberError
 from chat.rooms import TooManyRooms
 from inference.journal import JournalError
 
@@ -20,12 +21,14 @@ logger = logging.getLogger(__name__)
 STATUS_OF = {
     "bad_frame": 400,
     "empty": 400,
+    "no_such_person": 400,
     "not_signed_in": 401,
     "csrf": 403,
     "not_found": 404,
     "not_allowed": 405,
     "busy": 409,
     "too_many": 409,
+    "conflict": 409,
     "too_long": 413,
     "rate_limited": 429,
     "internal": 500,
@@ -63,6 +66,7 @@ def add_handlers(api: NinjaAPI) -> None:
         ApiError: lambda _, error: error_response(error.code, error.detail),
         FrameError: _frame_error,
         TooManyRooms: lambda _, error: error_response("too_many", str(error)),
+        MemberError: lambda _, error: error_response(error.code, error.detail),
         JournalError: lambda _, error: error_response("unavailable", "The database can't be reached; try again."),
         ValidationError: _validation_error,
         HttpError: _http_error,

@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI, Swagger
 from ninja.operation import Operation
 
-from chat.api import asking, inferences, rooms
+from chat.api import asking, inferences, members, rooms
 from chat.api.callers import SessionAuth, TokenAuth
 from chat.api.errors import add_handlers, error_response
 
@@ -54,7 +54,7 @@ def paths() -> list[URLPattern]:
         urls_namespace="api",
     )
     add_handlers(api)
-    for router in (rooms.router, asking.router, inferences.router):
+    for router in (rooms.router, members.router, asking.router, inferences.router):
         api.add_router("", router)
     patterns = [pattern for pattern in api.urls[0] if isinstance(pattern, URLPattern)]
     for pattern in patterns:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from chat.api.errors import not_found
 from chat.api.shapes import ErrorDetail, InferenceOut, MessageOut, MessagePage, RoomOut, RoomPage, StopOut
@@ -22,7 +22,7 @@ M = TypeVar("M", bound=Model)
 
 def visible_room(user: User, room_id: UUID) -> Room:
     """Raises ApiError `not_found`."""
-    room = Room.objects.visible_to(user).filter(pk=room_id).annotate(role=F("membership__role")).first()
+    room = Room.objects.visible_to(user).filter(pk=room_id).with_role().first()
     if room is None:
         raise not_found("room")
     return room
@@ -39,7 +39,7 @@ def visible_inference(user: User, inference_id: UUID) -> Inference:
 
 def room_page(user: User, after: UUID | None, limit: int) -> RoomPage:
     """The rooms of a person, the last used first."""
-    rooms = Room.objects.visible_to(user).annotate(role=F("membership__role")).defer("system_prompt")
+    rooms = Room.objects.visible_to(user).with_role().defer("system_prompt")
     if after is not None:
         last = visible_room(user, after)
         rooms = rooms.filter(Q(updated_at__lt=last.updated_at) | Q(updated_at=last.updated_at, pk__lt=last.pk))

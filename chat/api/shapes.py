@@ -16,6 +16,7 @@ from inference.text import clean
 CleanText = Annotated[str, AfterValidator(clean)]
 Title = Annotated[CleanText, Field(max_length=TITLE_CHARACTERS)]
 Id = Annotated[UUID, Field(strict=False)]
+Role = Literal["owner", "writer", "reader"]
 Position = Annotated[int, Field(ge=0, description="Code points of the reply, reasoning and content together.")]
 
 
@@ -57,10 +58,29 @@ class StopBody(Body):
     )
 
 
+class NewMember(Body):
+    username: Annotated[CleanText, Field(max_length=150)]
+    role: Role = "reader"
+
+
+class RoleChange(Body):
+    role: Role
+
+
+class MemberOut(Schema):
+    id: int = Field(description="Of the membership.")
+    username: str
+    role: Role
+
+
+class MemberList(Schema):
+    members: list[MemberOut]
+
+
 class RoomOut(Schema):
     id: UUID
     title: str
-    role: Literal["owner", "writer", "reader"]
+    role: Role
     created_at: datetime
     updated_at: datetime
 

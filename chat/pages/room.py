@@ -15,7 +15,7 @@ from django.views.generic import DetailView
 
 from chat.export import as_data, as_markdown
 from chat.history import left_out
-from chat.models import Room
+from chat.models import Membership, Room
 from chat.pages.sidebar import ROOMS_IN_SIDEBAR, grouped, rooms_of
 from chat.shown import shown_messages
 from chat.tree import Tree
@@ -30,17 +30,19 @@ class MessagesView(LoginRequiredMixin, DetailView[Room]):
     pk_url_kwarg = "room_id"
 
     def get_queryset(self) -> QuerySet[Room]:
-        return Room.objects.visible_to(self.request.user)
+        return Room.objects.visible_to(self.request.user).with_role()
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         tree = Tree(self.object)
         path = self.path(tree)
+        role = self.object.role
         return {
             **super().get_context_data(**kwargs),
             **self.beside(tree, path),
             "messages": shown_messages(tree, path[-MESSAGES_PER_PAGE:]),
             "has_earlier": len(path) > MESSAGES_PER_PAGE,
-            "is_writer": Room.objects.writable_by(self.request.user).filter(pk=self.object.pk).exists(),
+            "role": role,
+            "is_writer": role in Membership.WRITING_ROLES,
         }
 
     def path(self, tree: Tree) -> list[UUID]:
@@ -66,7 +68,8 @@ class RoomPage(MessagesView):
             "left_out": left_out(self.object, path),
             "last_message_id": tree.newest_leaf() or "",
             "is_newest_path": path == tree.path_to(tree.newest_leaf()),
-            "is_owner": Room.objects.owned_by(self.request.user).filter(pk=self.object.pk).exists(),
+            "is_owner": self.object.role == Membership.Role.OWNER,
+            "member_count": Membership.objects.filter(room=self.object).count(),
         }
 
 

@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import TypedDict
 from zoneinfo import ZoneInfo
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from chat.models import Room
+from chat.models import Membership, Room
 
 ROOMS_IN_SIDEBAR = 1000
 
@@ -27,8 +27,9 @@ class RoomGroup(TypedDict):
 
 
 def rooms_of(request: HttpRequest) -> QuerySet[Room]:
-    """The rooms of this person, the last used first, each with the person's own `role`."""
-    rooms = Room.objects.visible_to(request.user).annotate(role=F("membership__role"))
+    """The rooms of this person, the last used first, each with the person's own `role` and whether it `is_shared`."""
+    others = Membership.objects.filter(room=OuterRef("pk")).exclude(user=request.user.pk)
+    rooms = Room.objects.visible_to(request.user).with_role().annotate(is_shared=Exists(others))
     return rooms.only("id", "title", "updated_at")
 
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from chat.tests.inside import inside  # noqa: F401  # fixtures
 from chat.tests.people import alice, bob, charlie, rita, room  # noqa: F401  # fixtures
 from testing.model_server import ModelServer
 from testing.services import PROJECT, PostgresServer, RedisServer, site_environment

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from chat.access import NO_SUCH_ROOM, NOT_SIGNED_IN, Door, Refused, enter, person_of
-from chat.doors import refused_doors
+from chat.doors import standings
 from chat.models import Membership, Room
 
 pytestmark = pytest.mark.django_db
@@ -29,13 +29,13 @@ def bobs_door(client: Client, bob: User, room: Room) -> Door:
 
 def close_code(door: Door) -> int | None:
     """The same at the door and at every look at those who are inside."""
-    code = refused_doors([door]).get(door)
+    standing = standings([door])[door]
     try:
-        enter(door)
+        visit = enter(door)
     except Refused as refusal:
-        assert refusal.close_code == code
-        return code
-    assert code is None
+        assert refusal.close_code == standing.close_code
+        return refusal.close_code
+    assert (standing.close_code, standing.role, standing.title) == (None, visit.role, visit.room.title)
     return None
 
 

@@ -146,7 +146,7 @@ def test_exports_hold_the_path_or_the_whole_tree(alices: Client, alice: User, ro
     ]
 
 
-@pytest.mark.parametrize("path", ["", "earlier/", "export.md", "export.json"])
+@pytest.mark.parametrize("path", ["", "earlier/", "export.md", "export.json", "members/"])
 def test_nobody_else_gets_anything_of_a_room(client: Client, room: Room, charlie: User, path: str) -> None:
     assert client.get(f"/rooms/{room.pk}/{path}").status_code == 302
     client.force_login(charlie)

@@ -1,4 +1,5 @@
-// What is said of a room beside its messages: its title on top, in the sidebar, on the browser's tab; what is left out.
+// What is said of a room beside its messages: its title on top, in the sidebar, on the browser's tab; what is left out;
+// how many people are in it.
 
 import { sentence } from "./i18n.js";
 
@@ -10,13 +11,12 @@ export function showTitle(title) {
   showTitleInSidebar(document.body.dataset.roomId, text);
 }
 
-/** What a `room` frame tells. */
-export function showRoom({ title, left_out: count }) {
+/** What a `room` frame tells. Whoever may do something else here now gets the page for it. */
+export function showRoom({ title, role, left_out: leftOut, member_count: memberCount }) {
+  if (role && role !== document.body.dataset.role) return location.reload();
   showTitle(title);
-  if (!count) return;
-  const note = document.getElementById("left-out");
-  note.textContent = sentence("left_out", { count });
-  note.hidden = false;
+  if (leftOut) showLeftOut(leftOut);
+  if (memberCount) showMembers(memberCount);
 }
 
 /** Show the title of any room that the sidebar lists. */
@@ -25,4 +25,16 @@ export function showTitleInSidebar(roomId, title) {
   if (!link) return;
   link.textContent = title;
   link.parentElement.querySelector("button")?.setAttribute("aria-label", `${sentence("options")}: ${title}`);
+}
+
+function showLeftOut(count) {
+  const note = document.getElementById("left-out");
+  note.textContent = sentence("left_out", { count });
+  note.hidden = false;
+}
+
+function showMembers(count) {
+  const mark = document.getElementById("shared");
+  mark.hidden = count < 2;
+  mark.querySelector("[data-count]").textContent = count;
 }
