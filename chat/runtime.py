@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from channels.layers import get_channel_layer
 from django.conf import settings
 
 from chat.journal import DjangoJournal
+from chat.metrics import Gathering, Metrics, Now, watch_lag
 from chat.news import News
 from inference.bus import Bus
 from inference.engine import Engine, EngineError
+from inference.life import Life
 from inference.runner import NO_LIMITS, ReplyLimits
 from inference.worker import Worker
 
@@ -54,8 +57,14 @@ class Runtime:
     def __init__(self) -> None:
         self.bus = Bus(get_channel_layer())
         self.engine = make_engine()
-        self.worker = Worker(engine=self.engine, journal=DjangoJournal(), bus=self.bus, limits=reply_limits())
+        self.metrics = Metrics()
+        life = Life(self.metrics.hear)
+        self.worker = Worker(
+            engine=self.engine, journal=DjangoJournal(), bus=self.bus, limits=reply_limits(), life=life
+        )
         self.news = News(self.bus, self.worker)
+        self.metrics.add(Now(self._gauges()))
+        self.gathering = Gathering(self.metrics.registry, bus=self.bus, worker_id=self.worker.worker_id)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -92,11 +101,23 @@ class Runtime:
         """False once it was stopped, or has died of an error."""
         return self._task is not None and not self._task.done()
 
+    def _gauges(self) -> dict[str, tuple[str, Callable[[], float]]]:
+        worker = self.worker
+        return {
+            "live_inferences": ("Inferences that this worker owns.", lambda: worker.live_count),
+            "followed_inferences": ("Replies of other workers that are read here.", lambda: worker.followed_count),
+            "open_sockets": ("Sockets in rooms.", lambda: len(self.news.sockets)),
+            "stop_signals_held": ("Stops heard of and not yet forgotten.", lambda: len(worker.signals)),
+            "worker_draining": ("1 while this worker ends.", lambda: worker.is_draining),
+            "subscribed": ("1 while the channel layer hears this worker.", self.bus.has_subscription.is_set),
+        }
+
     async def _run(self) -> None:
         try:
             async with asyncio.TaskGroup() as services:
                 services.create_task(self.worker.run())
                 services.create_task(self.news.run())
+                services.create_task(watch_lag(self.metrics.note_lag))
         except Exception:
             logger.exception("the worker of this process has died; /healthz says so")
 

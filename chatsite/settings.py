@@ -239,6 +239,9 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "room_list"
 LOGOUT_REDIRECT_URL = "login"
 
+# Whoever asks for /metrics brings this token; without one there is no /metrics.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "locale"]
 

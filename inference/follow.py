@@ -91,6 +91,9 @@ class Mirrors:
         bus.on("delta", self._hear)
         bus.on_renewed.append(self._ask_all)
 
+    def __len__(self) -> int:
+        return len(self._mirrors)
+
     def get(self, inference_id: UUID) -> Reply | None:
         mirror = self._mirrors.get(inference_id)
         return mirror.reply if mirror else None

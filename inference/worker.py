@@ -101,6 +101,10 @@ class Worker:
     def live_count(self) -> int:
         return len(self._live)
 
+    @property
+    def followed_count(self) -> int:
+        return len(self._mirrors)
+
     def start(self, job: Job) -> Reply:
         """Begin an inference whose rows are written; this worker owns it from now on."""
         runner = Runner(job, engine=self._engine, signals=self.signals, life=self.life, limits=self._limits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shutil
@@ -99,7 +98,7 @@ class Nginx(ServerProcess):
 def tell_request(connection: ServerConnection, request: Request) -> Response | None:
     if request.headers.get("Upgrade") == "websocket":
         return None
-    return connection.respond(200, json.dumps(dict(request.headers.raw_items())))
+    return connection.respond(200, json.dumps({"path": request.path, **dict(request.headers.raw_items())}))
 
 
 async def tell_socket(socket: ServerConnection) -> None:
@@ -166,6 +165,8 @@ async def test_https_before_the_proxy_is_passed_on_and_nothing_else_is_believed(
 
 
 @pytest.mark.processes
-async def test_the_metrics_are_not_for_the_world(nginx: Nginx) -> None:
-    response = await asyncio.to_thread(httpx.get, f"http://127.0.0.1:{nginx.port}/metrics", trust_env=False)
-    assert response.status_code == 404
+async def test_whoever_asks_the_proxy_for_metrics_asks_all_workers(nginx: Nginx) -> None:
+    headers = {"Authorization": "Bearer x"}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{nginx.port}", headers=headers, trust_env=False) as http:
+        told = (await http.get("/metrics")).json()
+    assert (told["path"], told["Authorization"]) == ("/metrics?of=site", "Bearer x")
