@@ -47,6 +47,8 @@ class Worker(ServerProcess):
             return [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(self.port), APPLICATION]
         if self.server == "uvicorn":
             return [sys.executable, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(self.port), APPLICATION]
+        if self.server == "serve":
+            return [sys.executable, "manage.py", "serve", "--migrate", "--port", str(self.port)]
         raise ValueError(f"no such server: {self.server}")
 
     def environment(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from chat.tests.page.conftest import Model, NewScreen, page_site
 from chat.tests.page.screen import Screen, Wire
+from chat.tests.page.seeding import add_messages
 from testing.model_server import ModelServer
 from testing.services import PROJECT, PostgresServer, RedisServer
 from testing.workers import Site
@@ -19,15 +20,17 @@ from testing.workers import Site
 PICTURES = PROJECT / "var" / "screenshots"
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True}
 MAX_PROMPT_CHARACTERS = 200
+MAX_HISTORY = 300
 
 
 @pytest.fixture(scope="module")
 def strict_site(
     postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer
 ) -> Iterator[Site]:
-    """A site that lets a person ask once a minute, and not much."""
-    limits = {"LIMITS": "on", "PROMPTS_PER_MINUTE": "1", "MAX_PROMPT_CHARACTERS": str(MAX_PROMPT_CHARACTERS)}
-    with page_site(postgres_server, session_redis, model_server, **limits) as running:
+    """A site that lets a person ask once a minute, and not much, in one room."""
+    limits = {"PROMPTS_PER_MINUTE": 1, "MAX_PROMPT_CHARACTERS": MAX_PROMPT_CHARACTERS, "MAX_ROOMS_PER_PERSON": 1}
+    variables = {name: str(value) for name, value in limits.items()} | {"MAX_HISTORY_CHARACTERS": str(MAX_HISTORY)}
+    with page_site(postgres_server, session_redis, model_server, LIMITS="on", **variables) as running:
         yield running
 
 
@@ -184,6 +187,33 @@ def test_too_long_is_counted_and_not_sent(new_screen: NewScreen, strict_site: Si
     expect(writer.page.locator("#counter")).to_have_text(f"{MAX_PROMPT_CHARACTERS + 1} / {MAX_PROMPT_CHARACTERS}")
     expect(writer.button).to_have_attribute("aria-disabled", "true")
     look(writer, "too-long")
+
+
+def test_a_chat_too_many_is_refused_and_its_prompt_is_back_in_the_box(new_screen: NewScreen, strict_site: Site) -> None:
+    collector = new_screen("collector", site=strict_site)
+    collector.open_new_room()
+    collector.open("/rooms/")
+    collector.box.fill("one more")
+    collector.box.press("Enter")
+    expect(collector.page.get_by_role("alert")).to_contain_text("You have 1 chats")
+    expect(collector.box).to_have_value("one more")
+    look(collector, "too-many-rooms")
+    assert "409" in collector.faults.pop()  # the browser says it too
+
+
+def test_what_the_model_is_no_longer_sent_is_said_and_kept_up_to_date(
+    new_screen: NewScreen, model: Model, strict_site: Site
+) -> None:
+    talker = new_screen("talker", site=strict_site)
+    room_id = talker.account.create_room("")
+    add_messages(strict_site.variables["DATABASE_URL"], room_id, 4, reply="x" * MAX_HISTORY)
+    talker.open(f"/rooms/{room_id}/")
+    note = talker.page.locator("#left-out")
+    expect(note).to_have_text("The oldest 3 messages are no longer sent to the model.")
+    model.says("answer")
+    talker.ask("more")
+    expect(note).to_have_text("The oldest 4 messages are no longer sent to the model.")
+    talker.page.screenshot(path=PICTURES / "left-out.png")
 
 
 def test_menus_sheets_and_editing(alice: Screen, model: Model) -> None:

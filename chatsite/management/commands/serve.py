@@ -7,7 +7,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
 
 class Command(BaseCommand):
@@ -16,11 +18,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--migrate", action="store_true", help="bring the database up to date first")
         parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on")
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], options["port"]
         _refuse_port_in_use(host, port)
+        if options["migrate"]:
+            # Safe beside other workers that start at the same time: one migrates, the others wait.
+            call_command("migrate", verbosity=0)
+            connections.close_all()
         _install_uvloop()
         from daphne.endpoints import build_endpoint_description_strings
         from daphne.server import Server
