@@ -31,4 +31,4 @@ VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-CMD ["python", "manage.py", "serve", "--host", "0.0.0.0", "--port", "8000"]
+CMD ["python", "manage.py", "serve", "--migrate", "--host", "0.0.0.0", "--port", "8000"]

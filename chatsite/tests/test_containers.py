@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,12 @@ from websockets.asyncio.server import Server, ServerConnection
 from websockets.http11 import Request, Response
 
 from testing.server_process import ServerProcess, free_port, is_listening
-from testing.services import PROJECT, site_variables
+from testing.services import PROJECT, site_environment, site_variables
 
 DOCKERFILE = (PROJECT / "Dockerfile").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OLLAMA_PORT = 11434
 FINAL_STAGE = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
 
 
@@ -42,27 +45,65 @@ def test_the_image_gets_only_what_the_site_needs() -> None:
 
 
 def test_workers_get_longer_to_end_than_they_need_to_drain() -> None:
-    grace = int(SERVICES["web"]["stop_grace_period"].removesuffix("s"))
-    example = (PROJECT / ".env.example").read_text()
-    found = re.search(r"^# DRAIN_SECONDS=(\d+)$", example, flags=re.MULTILINE)
-    assert found and grace >= int(found[1]) + 10
+    grace = re.fullmatch(r"\$\{STOP_GRACE_PERIOD:-(\d+)s\}", SERVICES["web"]["stop_grace_period"])
+    assert grace and int(grace[1]) >= drain_seconds() + 10
+
+
+def drain_seconds() -> int:
+    """The default."""
+    found = re.search(r"^# DRAIN_SECONDS=(\d+)$", (PROJECT / ".env.example").read_text(), flags=re.MULTILINE)
+    assert found
+    return int(found[1])
+
+
+def test_no_log_grows_without_bound() -> None:
+    for name, service in SERVICES.items():
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+
+
+def test_what_the_world_reaches_can_write_nowhere_but_where_it_must() -> None:
+    for name in ("web", "migrate", "proxy"):
+        assert SERVICES[name]["read_only"] is True, name
+        assert SERVICES[name]["tmpfs"] == ["/tmp"], name  # noqa: S108  # the container's
+
+
+def test_the_model_of_the_profile_answers_without_an_edit(tmp_path: Path) -> None:
+    """Its service, run with a stand-in for Ollama, leaves the file that the workers read as they start after it."""
+    model, web = SERVICES["model"], SERVICES["web"]
+    assert web["depends_on"]["model"] == {"condition": "service_completed_successfully", "required": False}
+    assert web["environment"]["ENV_FILE"] == "/data/model.env"
+    ollama = tmp_path / "ollama"
+    ollama.write_text('#!/bin/sh\n[ "$1 $2" = "pull tiny" ]\n')
+    ollama.chmod(0o755)
+    script = model["command"][0].replace("$$", "$").replace("/data/", f"{tmp_path}/")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "OLLAMA_MODEL": "tiny"}
+    subprocess.run(["sh", "-c", script], env=environment, check=True)
+    show = "from django.conf import settings; print(settings.OPENAI_BASE_URL)"
+    told = site_environment(DJANGO_SETTINGS_MODULE="chatsite.settings", ENV_FILE=str(tmp_path / "model.env"))
+    shown = subprocess.run([sys.executable, "-c", show], cwd=PROJECT, env=told, capture_output=True, check=True)
+    assert shown.stdout.decode().strip() == f"http://ollama:{OLLAMA_PORT}/v1"
+
+
+def test_without_the_profile_no_model_is_left_over_from_last_time() -> None:
+    assert SERVICES["migrate"]["command"][-1].startswith("rm -f /data/model.env && ")
 
 
 def test_three_workers_wait_for_the_one_that_migrates() -> None:
     web = SERVICES["web"]
     assert web["deploy"]["replicas"] == 3
     assert web["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
-    assert [name for name, service in SERVICES.items() if "migrate" in service.get("command", [])] == ["migrate"]
+    migrating = [name for name, service in SERVICES.items() if "manage.py migrate" in str(service.get("command"))]
+    assert migrating == ["migrate"]
 
 
 def test_every_service_that_stays_says_whether_it_is_healthy() -> None:
     in_image = {"web"} if "HEALTHCHECK" in FINAL_STAGE else set()
     healthy = {name for name, service in SERVICES.items() if "test" in service.get("healthcheck", {})}
-    assert healthy | in_image == set(SERVICES) - {"migrate"}
+    assert healthy | in_image == set(SERVICES) - {"migrate", "model"}
 
 
 def test_compose_sets_only_variables_that_the_settings_read() -> None:
-    assert set(SERVICES["web"]["environment"]) <= site_variables()
+    assert set(SERVICES["web"]["environment"]) <= site_variables() | {"ENV_FILE"}
 
 
 def test_nothing_has_to_be_set_and_nothing_is_open_to_the_network_by_itself() -> None:
