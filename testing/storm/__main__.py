@@ -9,6 +9,9 @@ import sys
 
 from testing.storm.run import Options, Report, run_storm
 
+ASIDES = ("beforehand", "hostile frames", "after a silence", "afterwards", "in the logs")
+"""What is checked besides the scenarios."""
+
 
 def main() -> int:
     """1 when an invariant was violated."""
@@ -20,13 +23,23 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, default=12, help="so many rooms at the same time")
     parser.add_argument("--calm", action="store_true", help="break nothing")
     parser.add_argument("--hasty", action="store_true", help="break the next thing at once")
+    parser.add_argument("--hostile-frames", type=int, default=10_000)
+    parser.add_argument("--silence-seconds", type=float, default=600.0, help="before the last stop")
     given = parser.parse_args()
     # Whoever ends it ends its servers too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.stdout.write(f"storm with --seed {given.seed}\n")
     sys.stdout.flush()
     options = Options(
-        given.inferences, given.workers, given.seed, given.minutes, given.lanes, not given.calm, given.hasty
+        inferences=given.inferences,
+        workers=given.workers,
+        seed=given.seed,
+        minutes=given.minutes,
+        lanes=given.lanes,
+        has_weather=not given.calm,
+        is_hasty=given.hasty,
+        hostile_frames=given.hostile_frames,
+        silence_seconds=given.silence_seconds,
     )
     report = run_storm(options)
     sys.stdout.write(table(report))
@@ -38,7 +51,7 @@ def table(report: Report) -> str:
     violated = [scenario for scenario, _ in report.violations]
     lines = [f"{'scenario':36} {'count':>6} {'violations':>10}"]
     lines += [f"{name:36} {count:6} {violated.count(name):10}" for name, count in sorted(report.counts.items())]
-    lines += [f"{name:36} {'':6} {violated.count(name):10}" for name in ("beforehand", "afterwards", "in the logs")]
+    lines += [f"{name:36} {'':6} {violated.count(name):10}" for name in ASIDES]
     lines += ["", "faults: " + _counted(report.faults), "outcomes: " + _counted(report.outcomes)]
     lines += ["", *(f"{scenario}: {sentence}" for scenario, sentence in report.violations)]
     lines += ["", *report.details]

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from testing.storm.case import Case
 from testing.storm.cost import check_cost
+from testing.storm.hostile import check_hostile_frames
 from testing.storm.idle import check_idle, idle, logged_errors
 from testing.storm.row import ROWS, Row
 from testing.storm.scenarios import SCENARIOS
+from testing.storm.silence import check_stop_after_silence
 from testing.storm.stage import Stage
 from testing.storm.verdict import Verdict
 from testing.storm.weather import Weather
@@ -33,6 +35,9 @@ class Options:
     has_weather: bool = True
     is_hasty: bool = False
     """Whether one fault follows the other at once, for a short storm."""
+    hostile_frames: int = 10_000
+    silence_seconds: float = 600.0
+    """How long nobody does anything before a last stop."""
 
 
 @dataclass
@@ -84,11 +89,21 @@ class Storm:
         if not weather.cancelled():
             weather.result()
         await asyncio.to_thread(self._judge)
+        await self._run_epilogue()
         redis_faults = len(self._weather.between(0, time.monotonic(), "redis"))
         left = await asyncio.to_thread(check_idle, self._stage, before, redis_faults=redis_faults)
         self.report.violations += [("afterwards", sentence) for sentence in left]
         self.report.violations += [("in the logs", line) for line in logged_errors(self._stage)]
         self.report.seconds = time.monotonic() - began_at
+
+    async def _run_epilogue(self) -> None:
+        """What wants no weather: hostile frames, and a stop after a long silence."""
+        people = self._stage.person(0), self._stage.person(1)
+        dice = random.Random(self._options.seed + 2)
+        hostile = await check_hostile_frames(*people, self._options.hostile_frames, dice)
+        self.report.violations += [("hostile frames", sentence) for sentence in hostile]
+        silent = await check_stop_after_silence(self._stage, self._options.silence_seconds)
+        self.report.violations += [("after a silence", sentence) for sentence in silent]
 
     async def _make_rooms(self) -> list[tuple[int, str]]:
         count = max(self._options.lanes, -(-self._options.inferences // CASES_PER_ROOM))
