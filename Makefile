@@ -26,7 +26,7 @@ help:
 	@echo "make admin          make an account that may use /admin/"
 	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it"
 	@echo "make bench          measure what the site costs beside other designs; BENCH=redis for one section"
-	@echo "make soak           a storm of stops and faults, some 20 minutes; SOAK='--seed 7' for a certain one"
+	@echo "make soak           a storm of stops and faults, a random walk over the rows, some 50 minutes; SOAK='--seed 7' for a certain one"
 	@echo "make lint           only the checks that start nothing"
 	@echo "make format         put the code into its standard form"
 	@echo "make requirements   resolve the pinned requirements again"
@@ -53,6 +53,7 @@ bench: system-packages $(VENV)/.tests
 
 soak: system-packages $(VENV)/.tests
 	@$(CLEAN) $(BIN)/python -m testing.storm $(SOAK)
+	@$(CLEAN) $(BIN)/python -m pytest -q --hypothesis-profile=long chat/tests/test_any_order.py
 
 lint: $(VENV)/.tests
 	@echo "Checking style (ruff)"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from testing.services import PostgresServer, RedisServer, the_postgres
 
 pytest_plugins = ["testing.model_server.fixture"]
+
+hypothesis.settings.register_profile("long", deadline=None)
 
 
 @pytest.fixture(scope="session")
