@@ -352,7 +352,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def _ask(self, process: Process, room: Room) -> Case | None:
         prompt = uuid4().hex
-        ask = Ask(self.user, room.pk, uuid4(), process.worker.worker_id, model="m", default_model="m", may_ask=True)
+        ask = Ask(self.user, room.pk, uuid4(), process.worker.worker_id, model="m", default_model="m")
         is_busy = Inference.objects.live().filter(room=room).exists()
         try:
             taken = prompts.send(ask, prompt, None, has_parent=False)
