@@ -15,6 +15,7 @@ from django.conf import settings
 from chat.journal import DjangoJournal
 from chat.metrics import Gathering, Metrics, Now, watch_lag
 from chat.news import News
+from inference import chronicle
 from inference.bus import Bus
 from inference.engine import Engine, EngineError
 from inference.life import Life
@@ -58,7 +59,7 @@ class Runtime:
         self.bus = Bus(get_channel_layer())
         self.engine = make_engine()
         self.metrics = Metrics()
-        life = Life(self.metrics.hear)
+        life = Life(self.metrics.hear, chronicle.write)
         self.worker = Worker(
             engine=self.engine, journal=DjangoJournal(), bus=self.bus, limits=reply_limits(), life=life
         )

@@ -15,6 +15,8 @@ from chat.consumer import RoomConsumer  # noqa: E402
 from chatsite.lifespan import Lifespan  # noqa: E402
 from chatsite.metrics import WithMetrics  # noqa: E402
 from chatsite.origin import SameOrigin  # noqa: E402
+from chatsite.requests import Requests  # noqa: E402
 
 sockets = URLRouter([path("ws/rooms/<str:room_id>/", RoomConsumer.as_asgi())])
-application = Lifespan(ProtocolTypeRouter({"http": WithMetrics(pages), "websocket": SameOrigin(sockets)}))
+served = ProtocolTypeRouter({"http": WithMetrics(pages), "websocket": SameOrigin(sockets)})
+application = Lifespan(Requests(served))

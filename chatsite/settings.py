@@ -13,6 +13,8 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import to_language
 
+from chatsite.logs import logging_of
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # Makes Django's generic classes generic at run time too, as the type checker sees them.
@@ -52,6 +54,15 @@ def whole(name: str, default: int, *, low: int = 1) -> int:
     if result != int(result):
         raise ImproperlyConfigured(f"{name} must be a whole number, not {result!r}.")
     return int(result)
+
+
+def choice(name: str, default: str, *, among: tuple[str, ...]) -> str:
+    """Read one of a few words, in capitals or not."""
+    value = env.str(name, default=default).strip()
+    found = next((word for word in among if word.lower() == value.lower()), None)
+    if found is None:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(among)}, not {value!r}.")
+    return found
 
 
 def secret_key() -> str:
@@ -265,11 +276,8 @@ STORAGES = {
 }
 SERVESTATIC_USE_FINDERS = DEBUG or not STATIC_ROOT.exists()
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO").upper()},
-    "loggers": {"daphne": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "openai": {"level": "WARNING"}},
-}
+# Logs, on stderr.
+LOGGING = logging_of(
+    form=choice("LOG_FORMAT", "text", among=("text", "json")),
+    level=choice("LOG_LEVEL", "INFO", among=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
+)

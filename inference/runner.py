@@ -14,7 +14,7 @@ from inference.journal import Ending, Progress, Result, Status
 from inference.life import Ended, FirstChunk, HeardBy, Life, Stopped, StopTimes
 from inference.reply import Reply
 from inference.stop import StopSignal, StopSignalHolder
-from inference.text import ChunkCleaner
+from inference.text import ChunkCleaner, quotes
 
 logger = logging.getLogger(__name__)
 
@@ -210,11 +210,16 @@ class Runner:
             return
         error = generation.exception()
         if isinstance(error, EngineError):
-            logger.warning("inference %s failed: %s: %s", self.job.inference_id, error.code, error)
+            logger.warning("failed: %s: %s", error.code, self._unless_quoted(str(error)))
             self._error = error
         else:
-            logger.error("inference %s failed", self.job.inference_id, exc_info=error)
+            logger.error("failed", exc_info=error)
             self._error = EngineError(ErrorCode.INTERNAL, repr(error))
+
+    def _unless_quoted(self, detail: str) -> str:
+        # Some servers repeat the prompt in what they say of it.
+        is_quoted = quotes(detail, [turn.content for turn in self.job.completion.turns])
+        return "what the model server says repeats the prompt" if is_quoted else detail
 
     def _ended(self, ending: Ending | None) -> Ended:
         end = self.reply.generated_position

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -35,3 +36,9 @@ class ChunkCleaner:
         """Return what was held: half a pair whose other half never came."""
         held, self._held = self._held, ""
         return clean(held)
+
+
+def quotes(text: str, sources: Iterable[str]) -> bool:
+    """Whether `text` repeats one of the sources, or a stretch of 17 characters or more of one."""
+    pieces = [text[start : start + 12] for start in range(0, len(text) - 11, 6)]
+    return any(source and (source in text or any(piece in source for piece in pieces)) for source in sources)

@@ -200,7 +200,7 @@ class Worker:
             try:
                 ending = await self._journal.finish(result)
             except JournalError as error:
-                logger.warning("inference %s is not saved yet: %s", runner.job.inference_id, error)
+                logger.warning("not saved yet: %s", error)
                 await asyncio.sleep(SAVE_RETRY_SECONDS)
                 continue
             if result.stop is not None or not runner.is_stopped:

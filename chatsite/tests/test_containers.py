@@ -206,6 +206,15 @@ async def test_https_before_the_proxy_is_passed_on_and_nothing_else_is_believed(
 
 
 @pytest.mark.processes
+async def test_every_request_has_an_id_and_the_one_it_brings_counts(nginx: Nginx) -> None:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{nginx.port}", trust_env=False) as http:
+        ids = [(await http.get("/")).json()["X-Request-ID"] for _ in range(2)]
+        brought = (await http.get("/", headers={"X-Request-ID": "my-own"})).json()["X-Request-ID"]
+    assert len(set(ids)) == 2
+    assert brought == "my-own"
+
+
+@pytest.mark.processes
 async def test_whoever_asks_the_proxy_for_metrics_asks_all_workers(nginx: Nginx) -> None:
     headers = {"Authorization": "Bearer x"}
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{nginx.port}", headers=headers, trust_env=False) as http:
