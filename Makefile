@@ -18,7 +18,7 @@ CLEAN := env $(addprefix -u ,$(SITE_VARIABLES)) ENV_FILE=
 CHECK := $(CLEAN) SECRET_KEY=only-for-checks DATABASE_URL=sqlite://:memory:
 
 .DEFAULT_GOAL := help
-.PHONY: help run admin test soak bench lint format requirements system-packages
+.PHONY: help run admin test soak bench lint format audit requirements system-packages
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make soak           a storm of stops and faults, a random walk over the rows, some 50 minutes; SOAK='--seed 7' for a certain one"
 	@echo "make lint           only the checks that start nothing"
 	@echo "make format         put the code into its standard form"
+	@echo "make audit          ask an advisory service about the pinned packages; needs the network"
 	@echo "make requirements   resolve the pinned requirements again"
 
 run: $(VENV)/.site
@@ -61,16 +62,22 @@ lint: $(VENV)/.tests
 	@$(BIN)/ruff format --check --quiet
 	@echo "Checking types (mypy)"
 	@$(CHECK) $(BIN)/mypy --no-error-summary .
-	@echo "Checking container files (hadolint, compose schema, yamllint)"
+	@echo "Checking container files (hadolint, compose schema, Kubernetes schemas, yamllint)"
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
-	@$(BIN)/yamllint --strict docker-compose.yml
+	@$(BIN)/kubernetes-validate --quiet --strict $(filter-out %/kustomization.yaml,$(wildcard deploy/k8s/*.yaml))
+	@$(BIN)/yamllint --strict docker-compose.yml deploy
 	@echo "Checking that no migration is missing"
 	@$(CHECK) $(MANAGE) makemigrations --check --dry-run --verbosity 0
 
 format: $(VENV)/.tests
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+# Strict: a package about which the service knows nothing, or a service that is away, is a failure too.
+audit: $(VENV)/.tests
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check pip-audit
+	@$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements.txt -r requirements-dev.txt
 
 system-packages:
 	@scripts/install-system-packages

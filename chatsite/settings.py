@@ -13,6 +13,7 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import to_language
 
+from chatsite import connections
 from chatsite.logs import logging_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -105,8 +106,9 @@ _public = urlsplit(PUBLIC_URL)
 if PUBLIC_URL and (_public.scheme not in {"http", "https"} or not _public.hostname):
     raise ImproperlyConfigured(f"PUBLIC_URL must be like https://chat.example.org, not {PUBLIC_URL!r}.")
 IS_HTTPS = _public.scheme == "https"
-_own_hosts = ["localhost", "127.0.0.1", "[::1]", *([_public.hostname] if _public.hostname else [])]
-ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=_own_hosts)
+_public_hosts = [_public.hostname] if _public.hostname else []
+# This machine always: the health checks of Compose and Kubernetes ask for it.
+ALLOWED_HOSTS = [*env.list("ALLOWED_HOSTS", default=_public_hosts), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -165,54 +167,27 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASE_TIMEOUT_SECONDS = number("DATABASE_TIMEOUT_SECONDS", 5, low=0.1)
 DATABASE_THREADS = whole("DATABASE_THREADS", 4)
 """Threads, and so connections, that consumers and the journal of one worker use; HTTP requests come on top."""
-
-
-def database() -> dict[str, Any]:
-    """DATABASE_URL with what each kind of database needs under ASGI (see ARCHITECTURE.md, Decisions)."""
-    DATA_DIR.mkdir(parents=True, exist_ok=True)
-    config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'chatsite.sqlite3'}")
-    if config["ENGINE"].endswith("sqlite3"):
-        return {**config, "CONN_MAX_AGE": None, "OPTIONS": SQLITE_OPTIONS}
-    if config["ENGINE"].endswith("postgresql"):
-        return {**config, "CONN_MAX_AGE": 0, "OPTIONS": {**config.get("OPTIONS", {}), **postgresql_options()}}
-    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql:// or sqlite://.")
-
-
-SQLITE_OPTIONS = {
-    # A read and then a write in one deferred transaction fails at once when another write came between.
-    "transaction_mode": "IMMEDIATE",
-    "timeout": DATABASE_TIMEOUT_SECONDS,
-    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+DATABASE_POOL_SIZE = whole("DATABASE_POOL_SIZE", DATABASE_THREADS + 8, low=DATABASE_THREADS + 2)
+DATA_DIR.mkdir(parents=True, exist_ok=True)
+DATABASES = {
+    "default": connections.database(
+        env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'chatsite.sqlite3'}"),
+        timeout_seconds=DATABASE_TIMEOUT_SECONDS,
+        pool_size=DATABASE_POOL_SIZE,
+    )
 }
-
-
-def postgresql_options() -> dict[str, Any]:
-    """A bounded pool, and a bound on every wait."""
-    milliseconds = int(DATABASE_TIMEOUT_SECONDS * 1000)
-    return {
-        "pool": {
-            "min_size": 1,
-            "max_size": whole("DATABASE_POOL_SIZE", DATABASE_THREADS + 8, low=DATABASE_THREADS + 2),
-            "timeout": DATABASE_TIMEOUT_SECONDS,
-        },
-        "connect_timeout": max(2, int(DATABASE_TIMEOUT_SECONDS)),
-        "tcp_user_timeout": milliseconds,
-        "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
-    }
-
-
-DATABASES = {"default": database()}
 
 # The channel layer. Without Redis there is one process.
 REDIS_URL = env.str("REDIS_URL", default="")
 REDIS_TIMEOUT_SECONDS = number("REDIS_TIMEOUT_SECONDS", 2, low=0.1)
 CHANNEL_LAYERS: dict[str, Any] = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 if REDIS_URL:
-    _redis = {
-        "address": REDIS_URL,
-        "socket_timeout": REDIS_TIMEOUT_SECONDS,
-        "socket_connect_timeout": REDIS_TIMEOUT_SECONDS,
-    }
+    _redis = connections.redis_host(
+        REDIS_URL,
+        timeout_seconds=REDIS_TIMEOUT_SECONDS,
+        ca_file=env.str("REDIS_CA_FILE", default=""),
+        sentinel_password=env.str("REDIS_SENTINEL_PASSWORD", default=""),
+    )
     CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [_redis], "prefix": env.str("REDIS_PREFIX", default="chatsite")},
