@@ -10,7 +10,7 @@ from functools import partial
 
 import uvloop
 
-from testing.bench import markdown, memory, redis_commands, stopping
+from testing.bench import markdown, memory, page, redis_commands, stopping
 from testing.bench.servers import Ground
 from testing.bench.steady import Steady
 from testing.bench.table import Table
@@ -28,6 +28,7 @@ def sections(ground: Ground) -> dict[str, Section]:
         "stop": partial(stopping.run, ground),
         "memory": partial(memory.run, ground),
         "markdown": markdown.run,
+        "page": partial(page.run, ground),
     }
 
 

@@ -130,8 +130,8 @@ class Ground:
     def __exit__(self, *exc: object) -> None:
         self._servers.close()
 
-    def worker(self, worker_type: type[Worker] = Worker) -> Worker:
-        """A worker of the one site; not started."""
+    def worker(self, worker_type: type[Worker] = Worker, **others: str) -> Worker:
+        """A worker of the one site; not started. `others` are settings of its own."""
         variables = {
             "DATABASE_URL": self._database_url,
             "REDIS_URL": self.redis.url,
@@ -141,7 +141,7 @@ class Ground:
             "LIMITS": "off",
             "LOG_LEVEL": "WARNING",
         }
-        return worker_type(variables)
+        return worker_type(variables | others)
 
     def rooms(self, worker: Worker, count: int) -> list[Place]:
         """One person's rooms of the site, as seen from this worker; made when they are first needed."""

@@ -21,6 +21,7 @@ class Step(TypedDict, total=False):
     """One step of an answer. Exactly one of the first group, and any of the second."""
 
     text: str  # delta.content; "{n}" becomes the number of the repetition
+    texts: list[str]  # delta.content of one chunk each, as they stand
     reasoning: str  # delta.reasoning_content
     event: object  # any JSON value, sent as one `data:` event
     raw: str  # these very characters, in UTF-8
@@ -36,7 +37,7 @@ class Step(TypedDict, total=False):
     rst: bool  # resets the connection
 
     repeat: int
-    pace_seconds: float  # from one repetition to the next
+    pace_seconds: float  # from one repetition, or one of `texts`, to the next
     split_bytes: int  # so many bytes in each write
 
 
@@ -130,6 +131,8 @@ def echo_texts(messages: Sequence[object]) -> list[str]:
 def _delta(step: Step, number: int) -> dict[str, str]:
     if "reasoning" in step:
         return {"reasoning_content": numbered_text(step["reasoning"], number)}
+    if "texts" in step:
+        return {"content": step["texts"][number]}
     return {"content": numbered_text(step["text"], number)}
 
 

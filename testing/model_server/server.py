@@ -152,7 +152,7 @@ class _Answer:
     async def _repeat(self, step: Step) -> None:
         loop = asyncio.get_running_loop()
         started_at, pace_seconds = loop.time(), step.get("pace_seconds", 0)
-        for number in range(step.get("repeat", 1)):
+        for number in range(len(step["texts"]) if "texts" in step else step.get("repeat", 1)):
             if pace_seconds:
                 await asyncio.sleep(started_at + (number + 1) * pace_seconds - loop.time())
             await self._take(step, number)
