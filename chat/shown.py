@@ -21,6 +21,8 @@ from inference.reply import text_of
 RENDERER_VERSION = 1
 """To be raised when `chat.markdown` makes other HTML of the same text."""
 BLOCKS_SECONDS = 86_400
+GROUP_BLOCKS = 20
+"""Blocks that come into view and go out of it together: static/js/blocks.js groups those that come later."""
 ONLY_VERSION = Versions((), 0)
 
 
@@ -45,6 +47,15 @@ class ShownMessage:
     is_live: bool = False
     parent_id: UUID | None = None
     versions: Versions = ONLY_VERSION
+
+    @property
+    def groups(self) -> list[Sequence[str]]:
+        """The blocks, some at a time."""
+        return _grouped(self.blocks)
+
+    @property
+    def reasoning_groups(self) -> list[Sequence[str]]:
+        return _grouped(self.reasoning_blocks)
 
     @property
     def version(self) -> int:
@@ -72,6 +83,10 @@ def shown_messages(tree: Tree, message_ids: Sequence[UUID]) -> list[ShownMessage
     inferences = {row.message_id: row for row in Inference.objects.filter(message__in=message_ids)}
     shown = (_shown(messages[each], inferences.get(each)) for each in message_ids)
     return [replace(each, parent_id=tree.parent(each.id), versions=tree.versions(each.id)) for each in shown]
+
+
+def _grouped(blocks: Sequence[str]) -> list[Sequence[str]]:
+    return [blocks[start : start + GROUP_BLOCKS] for start in range(0, len(blocks), GROUP_BLOCKS)]
 
 
 def _shown(message: Message, inference: Inference | None) -> ShownMessage:

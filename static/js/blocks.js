@@ -1,20 +1,27 @@
 // One part of one reply: the HTML of its blocks as the server has sent it, and what of it is on the screen.
 
 import { decorate } from "./clipboard.js";
+import { grow } from "./growing.js";
 import { setHtml } from "./html.js";
+
+// As many as chat/shown.py puts into one group. A group out of sight costs nothing while the reply grows.
+const GROUP_BLOCKS = 20;
 
 export class BlockList {
   #element;
+  #blocks;
   #html = [];
   #closed = new Set();
-  #changed = new Set();
+  // How much of its beginning each block still has that has changed since it was painted.
+  #changed = new Map();
   #onBlockClosed;
 
   /** `element` holds the blocks that the server rendered. `onBlockClosed(block)` is called once a block is final. */
   constructor(element, onBlockClosed) {
     this.#element = element;
     this.#onBlockClosed = onBlockClosed;
-    for (const block of element.children) {
+    this.#blocks = [...element.querySelectorAll(":scope > .group > .block")];
+    for (const block of this.#blocks) {
       this.#html.push(block.dataset.html ?? "");
       delete block.dataset.html;
       decorate(block);
@@ -35,7 +42,7 @@ export class BlockList {
   apply(patches) {
     for (const [index, keep, tail, isClosed] of patches) {
       this.#html[index] = (this.#html[index] ?? "").slice(0, keep) + tail;
-      this.#changed.add(index);
+      this.#changed.set(index, Math.min(keep, this.#changed.get(index) ?? keep));
       if (isClosed) this.#closed.add(index);
     }
   }
@@ -47,20 +54,20 @@ export class BlockList {
 
   /** Put on the screen what has changed. */
   paint() {
-    while (this.#element.children.length > this.#html.length) this.#element.lastElementChild.remove();
-    for (const index of [...this.#changed].sort((one, other) => one - other)) {
-      if (index < this.#html.length) this.#paintBlock(index);
-    }
+    while (this.#blocks.length > this.#html.length) this.#removeBlock();
+    const changed = [...this.#changed].sort(([one], [other]) => one - other);
+    for (const [index, keep] of changed) if (index < this.#html.length) this.#paintBlock(index, keep);
     this.#changed.clear();
   }
 
-  #paintBlock(index) {
-    const block = this.#element.children[index] ?? this.#addBlock();
-    if (block.shownHtml !== this.#html[index]) {
-      block.shownHtml = this.#html[index];
-      setHtml(block, this.#html[index]);
+  #paintBlock(index, keep) {
+    const block = this.#blocks[index] ?? this.#addBlock();
+    const [shown, html] = [block.shownHtml, this.#html[index]];
+    if (shown !== html && !(shown && grow(block, shown, html, keep))) {
+      setHtml(block, html);
       decorate(block);
     }
+    block.shownHtml = html;
     if (this.#closed.has(index) && !block.isAnnounced) {
       block.isAnnounced = true;
       this.#onBlockClosed(block);
@@ -68,9 +75,23 @@ export class BlockList {
   }
 
   #addBlock() {
-    const block = document.createElement("div");
-    block.className = "block";
-    this.#element.append(block);
+    const block = newBox("block");
+    if (this.#blocks.length % GROUP_BLOCKS === 0) this.#element.append(newBox("group"));
+    this.#element.lastElementChild.append(block);
+    this.#blocks.push(block);
     return block;
   }
+
+  #removeBlock() {
+    const block = this.#blocks.pop();
+    const group = block.parentElement;
+    block.remove();
+    if (!group.firstElementChild) group.remove();
+  }
+}
+
+function newBox(className) {
+  const box = document.createElement("div");
+  box.className = className;
+  return box;
 }

@@ -27,7 +27,7 @@ export function copyCode(button, announce) {
 
 /** Copy what a reply says, without its reasoning. */
 export function copyReply(button, announce) {
-  const blocks = button.closest(".message").querySelectorAll('[data-part="content"] > .block');
+  const blocks = button.closest(".message").querySelectorAll('[data-part="content"] .block');
   const text = Array.from(blocks, plainText).join("\n\n");
   copy(text, button.querySelector("[data-label]"), announce);
 }

@@ -103,7 +103,7 @@ export class Reply {
     this.#animationFrame = 0;
     if (this.#isFrozen) return;
     this.#paint();
-    this.#element.dataset.status = "streaming";
+    if (this.status !== "streaming") this.#element.dataset.status = "streaming";
     this.say("");
   }
 
