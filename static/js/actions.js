@@ -53,11 +53,9 @@ export class Actions {
 
   #takeBack(message) {
     const draft = this.#composer.text;
-    const frame = this.#asking.takeBack(message);
-    this.#composer.text = draft ? `${frame.text}\n\n${draft}` : frame.text;
+    const text = this.#asking.takeBack(message);
+    this.#composer.text = draft ? `${text}\n\n${draft}` : text;
     this.#composer.focus();
-    // It stood in the place of another version, which is to be seen again. The draft outlives a reload.
-    if ("parent_id" in frame) location.reload();
   }
 
   #loadEarlier(button) {

@@ -9,6 +9,8 @@ export class Asking {
   #announcer;
   #outbox;
   #send;
+  // What an edited prompt has taken the place of, by its client_id, until the server has taken it.
+  #replaced = new Map();
 
   /** `send(frame)` returns whether there was a link. */
   constructor(roomId, { log, announcer, send }) {
@@ -44,8 +46,10 @@ export class Asking {
   /** Ask `text` in place of the prompt in `element` and all that followed it. */
   edit(element, text) {
     const { parentId, versions } = element.dataset;
-    this.#log.cutFrom(element);
-    this.prompt(text, { parent_id: parentId || null }).dataset.versions = versions;
+    const replaced = this.#log.cutFrom(element);
+    const edited = this.prompt(text, { parent_id: parentId || null });
+    edited.dataset.versions = versions;
+    this.#replaced.set(edited.dataset.clientId, replaced);
   }
 
   /** Ask for another reply in place of the one in `element`; `type` is regenerate or continue. */
@@ -62,6 +66,7 @@ export class Asking {
   confirm(message) {
     const element = this.#outbox.get(message.client_id) && this.#log.messageOfClient(message.client_id);
     if (element) this.#log.confirmPrompt(element, message);
+    this.#replaced.delete(message.client_id);
     return Boolean(element);
   }
 
@@ -76,6 +81,7 @@ export class Asking {
     if (!entry) return false;
     if (entry.frame.type === "send") {
       this.#outbox.update(entry, { error });
+      this.#putBack(entry.client_id);
       this.#log.markNotSent(this.#log.messageOfClient(entry.client_id), error);
     } else {
       this.#outbox.delete(entry.client_id);
@@ -91,12 +97,18 @@ export class Asking {
     this.#transmit(entry);
   }
 
-  /** Take a prompt that was not sent back. Returns its frame. */
+  /** Take a prompt that was not sent back. Returns its text. */
   takeBack(element) {
     const { client_id: clientId, frame } = this.#outbox.get(element.dataset.clientId);
     this.#outbox.delete(clientId);
     element.remove();
-    return frame;
+    return frame.text;
+  }
+
+  // A prompt that was refused replaces nothing: it stands below what is still the newest path.
+  #putBack(clientId) {
+    this.#log.putBack(this.#replaced.get(clientId) ?? []);
+    this.#replaced.delete(clientId);
   }
 
   #show({ client_id: clientId, frame, error }) {

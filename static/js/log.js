@@ -1,11 +1,13 @@
 // The messages of the room on the page: one path of its tree, from the first to the latest.
 
+import { showAuthor } from "./authors.js";
 import { errorSentence, sentence } from "./i18n.js";
 import { Reply } from "./reply.js";
 import { setTime, showTimes } from "./times.js";
 import { addVersion } from "./versions.js";
 
 const SENDING_MS = 1000;
+const UNSENT = '.message[data-message-id=""]';
 
 export class Log {
   #element = document.getElementById("log");
@@ -107,10 +109,17 @@ export class Log {
     }
   }
 
-  /** Take this message away and what follows it. Unsent prompts stay. */
+  /** Take this message away and what follows it, and return them. Unsent prompts stay. */
   cutFrom(element) {
-    while (element.nextElementSibling && !isUnsent(element.nextElementSibling)) element.nextElementSibling.remove();
-    element.remove();
+    const messages = [...this.#element.children];
+    const cut = messages.slice(messages.indexOf(element)).filter((each) => each === element || !isUnsent(each));
+    for (const each of cut) each.remove();
+    return cut;
+  }
+
+  /** Show messages again that `cutFrom` has returned. */
+  putBack(elements) {
+    for (const element of elements) this.#element.insertBefore(element, this.#firstUnsent);
   }
 
   // It takes the place of the version of its turn that was shown, with all that followed; what is not sent yet stays
@@ -124,11 +133,13 @@ export class Log {
       element.remove();
       this.cutFrom(following);
     }
-    const firstUnsent = [...this.#element.children].find((other) => other !== element && isUnsent(other));
-    if (!element.isConnected || element.nextElementSibling !== (firstUnsent ?? null)) {
-      this.#element.insertBefore(element, firstUnsent ?? null);
-    }
+    const unsent = this.#firstUnsent;
+    if (!element.isConnected || element.nextElementSibling !== unsent) this.#element.insertBefore(element, unsent);
     addVersion(element);
+  }
+
+  get #firstUnsent() {
+    return this.#element.querySelector(UNSENT);
   }
 
   #adopt(element) {
@@ -151,13 +162,5 @@ export class Log {
 }
 
 function isUnsent(element) {
-  return element.matches('.message[data-message-id=""]');
-}
-
-// Somebody else's words: said under their name, and not to be edited.
-function showAuthor(element, author) {
-  const heading = element.querySelector("h2");
-  heading.textContent = author;
-  heading.classList.remove("visually-hidden");
-  element.querySelector('[data-action="edit"]')?.remove();
+  return element.matches(UNSENT);
 }

@@ -5,6 +5,7 @@ import { Announcer } from "./announcer.js";
 import { Asking } from "./asking.js";
 import { Composer } from "./composer.js";
 import { sentence } from "./i18n.js";
+import { Following } from "./following.js";
 import { Log } from "./log.js";
 import { Path } from "./path.js";
 import { refetch } from "./refetch.js";
@@ -22,10 +23,10 @@ export class Room {
   #follower = new Follower(document.getElementById("main"), this.#log.element, document.getElementById("jump"));
   #socket;
   #asking;
+  #following;
   #stops;
   #composer = null;
   #path = new Path();
-  #isReconnected = false;
 
   constructor() {
     const send = (frame) => this.#socket.send(frame);
@@ -35,6 +36,7 @@ export class Room {
       onLink: (state) => this.#announcer.link(state),
     });
     this.#asking = new Asking(page.roomId, { log: this.#log, announcer: this.#announcer, send });
+    this.#following = new Following(this.#log, send);
     this.#stops = new Stops(page.roomId, { send, onSettled: (outcome, end) => this.#stopSettled(outcome, end) });
     const form = document.getElementById("composer");
     const draftKey = `draft:${page.roomId}`;
@@ -70,18 +72,7 @@ export class Room {
     this.#stops.resend();
     if ((lastMessageId ?? "") !== this.#path.lastMessageId && refetch(lastMessageId ?? "")) return;
     this.#asking.resend();
-    this.#follow(this.#isReconnected);
-    this.#isReconnected = true;
-  }
-
-  // After a break the last reply too: it may have been cut back by a late stop from elsewhere.
-  #follow(isReconnected) {
-    const replies = new Set(this.#log.liveReplies);
-    if (isReconnected && this.#log.lastReply) replies.add(this.#log.lastReply);
-    for (const reply of replies) {
-      if (isReconnected) reply.reset();
-      this.#socket.send({ type: "follow", inference_id: reply.inferenceId, position: reply.position });
-    }
+    this.#following.start();
   }
 
   #message(message) {
@@ -121,7 +112,8 @@ export class Room {
 
   #failed(error) {
     this.#stops.failed(error.client_id);
-    if (!this.#asking.fail(error) && !this.#stops.refused(error)) this.#announcer.complain(error);
+    const isKnown = this.#asking.fail(error) || this.#following.failed(error) || this.#stops.refused(error);
+    if (!isKnown) this.#announcer.complain(error);
     this.#showState();
   }
 

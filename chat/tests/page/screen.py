@@ -88,7 +88,7 @@ class Screen:
     def html(self) -> list[str]:
         """The blocks of the latest reply as they stand in the document."""
         script = "blocks => blocks.map(block => block.innerHTML)"
-        blocks: list[str] = self.content.locator("> .block").evaluate_all(script)
+        blocks: list[str] = self.content.locator("> .group > .block").evaluate_all(script)
         return blocks
 
     def text(self) -> str:
@@ -100,7 +100,7 @@ class Screen:
 
 
 class Wire:
-    """Stands between a tab and the site's socket: holds frames back, lets them go, cuts the link.
+    """Stands between a tab and the site's socket: holds frames back, changes or answers them, cuts the link.
 
     To be made before the room is opened.
     """
@@ -110,6 +110,10 @@ class Wire:
         self.received: list[Frame] = []
         self.holds_from_page: Callable[[Frame], bool] = lambda frame: False
         self.holds_from_site: Callable[[Frame], bool] = lambda frame: False
+        self.changes: Callable[[Frame], Frame] = lambda frame: frame
+        """What becomes of a frame of the site."""
+        self.answers: Callable[[Frame], Frame | None] = lambda frame: None
+        """What a frame of the page is answered with, in the site's stead; None lets it through."""
         self.is_down = False
         self._held: list[Callable[[], None]] = []
         self._links: list[WebSocketRoute] = []
@@ -141,14 +145,23 @@ class Wire:
             return
         self._links.append(link)
         site = link.connect_to_server()
-        link.on_message(lambda text: self._pass(str(text), site.send, self.sent, from_page=True))
-        site.on_message(lambda text: self._pass(str(text), link.send, self.received, from_page=False))
+        link.on_message(lambda text: self._from_page(json.loads(str(text)), link, site))
+        site.on_message(lambda text: self._from_site(json.loads(str(text)), link))
 
-    def _pass(self, text: str, send: Callable[[str], None], log: list[Frame], *, from_page: bool) -> None:
-        frame = json.loads(text)
-        log.append(frame)
-        holds = self.holds_from_page if from_page else self.holds_from_site
-        if holds(frame):
-            self._held.append(lambda: send(text))
+    def _from_page(self, frame: Frame, link: WebSocketRoute, site: WebSocketRoute) -> None:
+        self.sent.append(frame)
+        answer = self.answers(frame)
+        if answer is not None:
+            self._from_site(answer, link)
         else:
-            send(text)
+            self._pass(frame, site.send, is_held=self.holds_from_page(frame))
+
+    def _from_site(self, frame: Frame, link: WebSocketRoute) -> None:
+        self.received.append(frame)
+        self._pass(self.changes(frame), link.send, is_held=self.holds_from_site(frame))
+
+    def _pass(self, frame: Frame, send: Callable[[str], None], *, is_held: bool) -> None:
+        if is_held:
+            self._held.append(lambda: send(json.dumps(frame)))
+        else:
+            send(json.dumps(frame))

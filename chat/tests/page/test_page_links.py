@@ -108,6 +108,8 @@ def test_a_failed_prompt_offers_retry_and_edit_and_loses_nothing(new_screen: New
 def test_a_signed_out_page_says_so_and_leads_back(new_screen: NewScreen) -> None:
     leaver = new_screen("leaver")
     leaver.open_new_room()
+    # Its request for the models would otherwise come too late, and fail.
+    expect(leaver.page.locator("#model option")).to_have_count(2)
     leaver.account.log_out()
     state = leaver.page.locator("#link-state")
     expect(state).to_contain_text("You are signed out.", timeout=15_000)
@@ -123,3 +125,76 @@ def test_a_deleted_room_says_that_it_is_gone(alice: Screen, new_screen: NewScree
     other.page.get_by_role("button", name="Delete", exact=True).click()
     other.page.wait_for_url("**/rooms/")
     expect(alice.page.locator("#link-state")).to_contain_text("This chat is no longer here.", timeout=15_000)
+
+
+def test_a_socket_too_many_says_so_and_tries_again_by_itself(new_screen: NewScreen, model: Model) -> None:
+    alice = new_screen("alice")
+    alice.page.clock.install()
+    wire = Wire(alice)
+    alice.open_new_room()
+    model.says("answer")
+    wire.cut(code=4429)
+    expect(alice.page.locator("#link-state")).to_contain_text("Too many tabs are open.")
+    wire.mend()
+    alice.ask("typed meanwhile")
+    alice.page.clock.fast_forward(31_000)
+    expect(alice.content).to_have_text("answer")
+    expect(alice.page.locator("#link-state")).to_be_hidden()
+
+
+def test_a_socket_closed_for_want_of_answers_comes_back_and_goes_on(new_screen: NewScreen, model: Model) -> None:
+    alice, wire = room_with_wire(new_screen)
+    model.says("before ", None, "after")
+    alice.ask()
+    expect(alice.content).to_have_text("before")
+    wire.cut(code=4408)
+    wire.mend()
+    model.go()
+    expect(alice.content).to_have_text("before after")
+    alice.expect_status("completed")
+
+
+def test_a_reply_that_could_not_be_followed_is_followed_again(new_screen: NewScreen, model: Model) -> None:
+    alice, wire = room_with_wire(new_screen)
+    model.says("before ", None, "after")
+    alice.ask()
+    expect(alice.content).to_have_text("before")
+    wire.answers = lambda frame: (
+        {"type": "error", "code": "unavailable", "detail": "", "inference_id": frame["inference_id"]}
+        if frame["type"] == "follow" and wire.types_sent().count("follow") < 3
+        else None
+    )
+    wire.cut()
+    wire.mend()
+    model.go()
+    expect(alice.content).to_have_text("before after")
+    expect(alice.page.locator("#notice")).to_be_hidden()
+    assert wire.types_sent().count("follow") == 3
+
+
+def test_a_reply_that_ended_while_the_link_was_down_is_fetched(new_screen: NewScreen, model: Model) -> None:
+    """Its request is sent again and answered by the message that the reply has become, without a `start`."""
+    alice, wire = room_with_wire(new_screen)
+    model.says("one")
+    alice.ask()
+    expect(alice.content).to_have_text("one")
+    alice.expect_button("send")
+    other = new_screen(beside=alice)
+    other.page.goto(alice.page.url)
+    model.says("two")
+    wire.holds_from_site = lambda frame: frame["type"] in ("message", "start", "delta", "end")
+    alice.action("regenerate").click()
+    expect(other.content).to_have_text("two")
+    other.expect_status("completed")
+    known = alice.reply.get_attribute("data-message-id")
+    # As if the greeting had been written a moment earlier: the page would fetch the room at once otherwise.
+    wire.changes = lambda frame: (
+        {**frame, "last_message_id": known}
+        if frame["type"] == "hello" and wire.types_sent().count("regenerate") < 2
+        else frame
+    )
+    wire.cut()
+    wire.holds_from_site = lambda frame: False
+    wire.mend()
+    expect(alice.content).to_have_text("two")
+    expect(alice.reply.locator(".versions span")).to_have_text("2/2")

@@ -159,6 +159,7 @@ def test_offline_and_not_sent(new_screen: NewScreen) -> None:
 def test_signed_out(new_screen: NewScreen) -> None:
     leaver = new_screen("another-leaver")
     leaver.open_new_room()
+    expect(leaver.page.locator("#model option")).to_have_count(2)
     leaver.account.log_out()
     expect(leaver.page.locator("#link-state")).to_contain_text("You are signed out.", timeout=15_000)
     look(leaver, "signed-out")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from chat.tests.page.conftest import Model, NewScreen
-from chat.tests.page.screen import Screen
+from chat.tests.page.screen import Screen, Wire
 
 
 def converse(screen: Screen, model: Model, text: str, reply: str) -> None:
@@ -116,3 +116,42 @@ def test_nothing_is_edited_while_a_reply_is_written(alice: Screen, model: Model)
     alice.expect_button("send")
     alice.prompts.hover()
     expect(alice.prompts.get_by_role("button", name="Edit")).to_be_visible()
+
+
+def test_an_edited_prompt_that_is_refused_leaves_the_old_path_to_be_seen(new_screen: NewScreen, model: Model) -> None:
+    """Busy: another tab asks while this one believes that the room is idle."""
+    alice = new_screen("alice")
+    wire = Wire(alice)
+    alice.open_new_room()
+    converse(alice, model, "question", "one")
+    other = new_screen(beside=alice)
+    other.page.goto(alice.page.url)
+    wire.holds_from_site = lambda frame: frame["type"] in ("message", "start", "delta")
+    model.says("two", None)
+    other.ask("more")
+    expect(other.content).to_have_text("two")
+    edit(alice, 0, "changed")
+    expect(alice.prompts.last.locator(".state")).to_have_text("Not sent. Another reply is still being written.")
+    assert texts(alice) == ["question", "one", "changed"]
+    model.go()
+    other.expect_status("completed")
+    wire.release()
+    expect(alice.replies).to_have_count(2)
+    model.says("three")
+    alice.prompts.last.get_by_role("button", name="Retry").click()
+    expect(alice.content).to_have_text("three")
+    assert texts(alice) == ["changed", "three"]
+
+
+def test_an_edited_prompt_that_is_taken_back_returns_to_the_box(new_screen: NewScreen, model: Model) -> None:
+    alice = new_screen("alice")
+    wire = Wire(alice)
+    alice.open_new_room()
+    converse(alice, model, "question", "one")
+    wire.cut()
+    edit(alice, 0, "changed")
+    expect(alice.prompts.locator(".text")).to_have_text("changed")
+    alice.button.click()
+    alice.prompts.last.get_by_role("button", name="Edit").click()
+    expect(alice.box).to_have_value("changed")
+    assert texts(alice) == ["question", "one"]

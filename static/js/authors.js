@@ -1,0 +1,9 @@
+// Messages of other people.
+
+/** Say who wrote `element`, which is not to be edited here then. */
+export function showAuthor(element, author) {
+  const heading = element.querySelector("h2");
+  heading.textContent = author;
+  heading.classList.remove("visually-hidden");
+  element.querySelector('[data-action="edit"]')?.remove();
+}
