@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 from django.db.models.functions import Now
@@ -19,12 +18,14 @@ from django.db.utils import load_backend
 from chat import endings
 from chat.models import Inference, Room
 from chat.tests.people import begin, complete, progress_of, saved, signal_for
+from chatsite.connections import database
 from inference.engine import Part
 from testing.services import PROJECT, site_environment
 
 pytestmark = pytest.mark.django_db
 
 ENGINE = "django.db.backends.sqlite3"
+TIMEOUT_SECONDS = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sqlite(db: None, migrated: Path, tmp_path: Path) -> Iterator[None]:
     """All rows of the test are in a SQLite file, opened as the settings say."""
     path = shutil.copy(migrated, tmp_path / "site.sqlite3")
-    ours = {"ENGINE": ENGINE, "NAME": str(path), "OPTIONS": settings.SQLITE_OPTIONS}
+    ours = database({"ENGINE": ENGINE, "NAME": str(path)}, timeout_seconds=TIMEOUT_SECONDS, pool_size=1)
     before = connections["default"]
     own = load_backend(ENGINE).DatabaseWrapper({**before.settings_dict, **ours}, "default")
     connections["default"] = own
