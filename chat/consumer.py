@@ -51,7 +51,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stops: set[asyncio.Task[None]] = set()
+        self._stops: dict[asyncio.Task[None], UUID] = {}
         self._inbox: asyncio.Queue[ClientFrame] = asyncio.Queue(MAX_WAITING_FRAMES)
         self._follows: dict[UUID, Ending | None] = {}
         """What the client has asked to follow and not been shown yet, with the ending that was told meanwhile."""
@@ -120,11 +120,15 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
                     self._follows.setdefault(frame.inference_id)
 
     def _hand_over_stop(self, frame: frames.Stop) -> None:
-        if len(self._stops) >= MAX_WAITING_STOPS:
+        if len(self._stops) >= MAX_WAITING_STOPS and not self._is_first_stop(frame.inference_id):
             raise _too_many(frame)
         task = self._spawn(self._stop(frame))
-        self._stops.add(task)
-        task.add_done_callback(self._stops.discard)
+        self._stops[task] = frame.inference_id
+        task.add_done_callback(self._stops.pop)
+
+    def _is_first_stop(self, inference_id: UUID) -> bool:
+        """Of a reply that is shown here: it is taken behind any flood."""
+        return self.runtime.worker.find(inference_id) is not None and inference_id not in self._stops.values()
 
     async def _work(self) -> None:
         try:

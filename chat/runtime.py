@@ -15,6 +15,7 @@ from django.conf import settings
 from chat.journal import DjangoJournal
 from chat.metrics import Gathering, Metrics, Now, watch_lag
 from chat.news import News
+from chat.presses import Presses
 from inference import chronicle
 from inference.bus import Bus
 from inference.engine import Engine, EngineError
@@ -58,6 +59,7 @@ class Runtime:
     def __init__(self) -> None:
         self.bus = Bus(get_channel_layer())
         self.engine = make_engine()
+        self.presses = Presses(settings.REPEATED_STOPS_PER_MINUTE)
         self.metrics = Metrics()
         life = Life(self.metrics.hear, chronicle.write)
         self.worker = Worker(

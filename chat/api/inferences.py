@@ -6,6 +6,7 @@ import asyncio
 from typing import Annotated
 from uuid import UUID
 
+from django.conf import settings
 from django.http import JsonResponse, StreamingHttpResponse
 from ninja import Header, Query, Router
 
@@ -44,9 +45,12 @@ async def stop_inference(request: ApiRequest, body: StopBody) -> JsonResponse:
         position=body.position,
         source=Inference.StopSource.API.value,
     )
-    worker = runtime.current().worker
+    here = runtime.current()
+    retry_after = here.presses.retry_after(press.user.pk, press.inference_id) if settings.LIMITS else 0
+    if retry_after:
+        return error_response("rate_limited", "This reply was stopped too often.", retry_after=retry_after)
     # The worker's task: a press counts even when its connection closes behind it.
-    result = await asyncio.shield(worker.spawn(stop(worker, press)))
+    result = await asyncio.shield(here.worker.spawn(stop(here.worker, press)))
     if result.outcome is Outcome.UNAVAILABLE:
         return error_response("unavailable", "The stop could not be written down; try again.")
     answer = {"inference_id": str(body.inference_id), "outcome": str(result.outcome), "position": result.position}
