@@ -91,11 +91,13 @@ class PostgresServer(ServerProcess):
         return f"postgres://chatsite@127.0.0.1:{self.port}/{database}"
 
     def command(self) -> list[str]:
+        options = [part for option in self.options() for part in ("-c", option)]
+        return [_postgres_program("postgres"), "-D", str(self.data), "-p", str(self.port), *options]
+
+    def options(self) -> list[str]:
         # Nothing here has to survive a power cut; without the flushes the tests run several times as fast.
         quick = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
-        own = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"]
-        options = [part for option in [*quick, *own] for part in ("-c", option)]
-        return [_postgres_program("postgres"), "-D", str(self.data), "-p", str(self.port), *options]
+        return [*quick, "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"]
 
     def is_ready(self) -> bool:
         with suppress(psycopg.OperationalError), self.connect():
@@ -146,8 +148,12 @@ class PostgresServer(ServerProcess):
         if self.run_as:
             os.chown(self.folder, self.run_as.pw_uid, self.run_as.pw_gid)
         command = [_postgres_program("initdb"), "-D", str(self.data), "-U", "chatsite"]
-        command += ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+        command += [*self.authentication(), "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         self._run_in_folder(command)
+
+    def authentication(self) -> list[str]:
+        """Options of initdb."""
+        return ["--auth=trust"]
 
     def _run_in_folder(self, command: list[str]) -> None:
         with self.log_path.open("ab") as log:

@@ -1,0 +1,69 @@
+"""Redis behind Sentinel: the primary dies, and the replica takes over while people ask and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from testing.model_server import ModelServer, Script
+from testing.model_server.script import ENDING, OPENING
+from testing.sentinel import WatchedRedis
+from testing.services import PostgresServer
+from testing.storm.room import Room, open_room
+from testing.workers import Site
+
+pytestmark = pytest.mark.processes
+
+TALK: Script = {"steps": [OPENING, {"text": "{n}:{word} ", "repeat": 600, "pace_seconds": 0.05}, *ENDING]}
+RECOVERY_SECONDS = 20.0
+"""The sentinels take some 2 s, the site's watchdog at most 10 s more."""
+
+
+@dataclass
+class Watched:
+    site: Site
+    redis: WatchedRedis
+
+
+@pytest.fixture
+def watched(postgres_server: PostgresServer, model_server: ModelServer) -> Iterator[Watched]:
+    """Two workers."""
+    name = f"site_{uuid.uuid4().hex}"
+    with WatchedRedis() as redis:
+        variables = {"CHAT_DEFAULT_MODEL": "steady", "LIMITS": "off"}
+        database_url = postgres_server.create_database(name)
+        with Site(
+            2, database_url=database_url, redis_url=redis.url, openai_base_url=model_server.url, **variables
+        ) as site:
+            yield Watched(site, redis)
+    postgres_server.drop_database(name)
+
+
+async def stop_from_elsewhere(room: Room) -> float:
+    """Ask on one worker and stop on the other, which holds exactly; gives the seconds until both screens have ended."""
+    inference_id = (await room.asking.ask("Hello", model=room.model))["inference_id"]
+    position = await room.asking.wait_for_position(inference_id, 20)
+    pressed_at = asyncio.get_running_loop().time()
+    result = await room.other.stop(inference_id, position)
+    assert result["outcome"] in {"stopped", "recorded"}
+    for end in await room.ends(inference_id):
+        assert (end["status"], end["position"]) == ("stopped", position)
+    assert (await room.row(inference_id)).text == room.asking.text(inference_id)
+    return asyncio.get_running_loop().time() - pressed_at
+
+
+async def test_no_stop_is_lost_while_another_redis_takes_over_and_then_they_are_quick_again(
+    watched: Watched, model_server: ModelServer
+) -> None:
+    async with open_room(watched.site, model_server, TALK) as room:
+        await stop_from_elsewhere(room)
+        await asyncio.to_thread(watched.redis.primary.kill)
+        assert await stop_from_elsewhere(room) < 5
+        async with asyncio.timeout(RECOVERY_SECONDS):
+            while await stop_from_elsewhere(room) > 1:
+                continue
+    assert int(watched.redis.sentinels[0].sees()["port"]) == watched.redis.replica.port
