@@ -1,6 +1,7 @@
 """What people fill in."""
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import UserCreationForm
 from django.utils.translation import gettext_lazy as _
 
@@ -11,6 +12,7 @@ ROLES = (
     (Membership.Role.WRITER, _("Writer: asks and stops too")),
     (Membership.Role.OWNER, _("Owner: decides who is here, and deletes")),
 )
+TOO_LONG = _("The instructions are too long: at most %(limit)s characters.")
 
 
 class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic for the stubs only
@@ -31,6 +33,13 @@ class RoomSettingsForm(forms.ModelForm[Room]):
     class Meta:
         model = Room
         fields = ("title", "model", "system_prompt")
+
+    def clean_system_prompt(self) -> str:
+        """An older one that is longer stays as it is."""
+        text: str = self.cleaned_data["system_prompt"]
+        if "system_prompt" in self.changed_data and len(text) > settings.MAX_SYSTEM_PROMPT_CHARACTERS:
+            raise forms.ValidationError(TOO_LONG, params={"limit": settings.MAX_SYSTEM_PROMPT_CHARACTERS})
+        return text
 
 
 class RoleForm(forms.Form):

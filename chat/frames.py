@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -15,6 +16,8 @@ from inference.text import clean
 PROTOCOL = 1
 
 MAX_DETAIL_CHARACTERS = 200
+ROOM_FIELDS = ("model", "system_prompt")
+"""What a `room` frame tells beside the title where it has changed."""
 
 Frame = dict[str, Any]
 
@@ -158,9 +161,13 @@ def end_frame(ending: Ending) -> Frame:
     }
 
 
-def room_frame(room: Room, *, left_out: int = 0) -> Frame:
-    """The room has changed. `left_out`: how many of the oldest messages the model is no longer sent."""
-    return {"type": "room", "title": room.title, **({"left_out": left_out} if left_out else {})}
+def room_frame(room: Room, *, changed: Collection[str] = (), left_out: int = 0) -> Frame:
+    """The room has changed: `changed` names the fields beside its title.
+
+    `left_out`: how many of the oldest messages the model is no longer sent.
+    """
+    fields = {name: getattr(room, name) for name in ROOM_FIELDS if name in changed}
+    return {"type": "room", "title": room.title, **fields, **({"left_out": left_out} if left_out else {})}
 
 
 def members_frame(room: Room, member_count: int) -> Frame:

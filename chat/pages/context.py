@@ -8,11 +8,12 @@ THEMES = ("", "light", "dark")
 
 
 def theme_and_models(request: HttpRequest) -> dict[str, str | int]:
-    """The theme of this browser, which model answers if it is the demo model, and how long a prompt may be."""
+    """The theme of this browser, which model answers if it is the demo model, and how long texts may be."""
     chosen = request.COOKIES.get("theme", "")
     is_demo = not settings.OPENAI_BASE_URL
     return {
         "theme": chosen if chosen in THEMES else "",
         "max_prompt_characters": settings.MAX_PROMPT_CHARACTERS,
+        "max_system_prompt_characters": settings.MAX_SYSTEM_PROMPT_CHARACTERS,
         "models_note": _("Demo model, connect a real one with OPENAI_BASE_URL") if is_demo else "",
     }

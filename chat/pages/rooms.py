@@ -92,11 +92,14 @@ def found(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 async def change_room(request: HttpRequest, room_id: UUID) -> HttpResponse:
-    """Change the fields that are sent of title, model and system prompt; only the owner may. 204, or 400 in words."""
-    room, errors = await rows.run(_change, await request.auser(), room_id, request.POST)
-    if errors:
-        return HttpResponse(errors, status=400, content_type="text/plain; charset=utf-8")
-    await runtime.current().news.publish(room.topic, [room_frame(room)])
+    """Change the fields that are sent of title, model and system prompt. 204, or 400 in words.
+
+    Only the owner may; the model alone is chosen by everybody who may write.
+    """
+    room, form = await rows.run(_change, await request.auser(), room_id, request.POST)
+    if form.errors:
+        return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
+    await runtime.current().news.publish(room.topic, [room_frame(room, changed=form.changed_data)])
     return HttpResponse(status=204)
 
 
@@ -111,12 +114,13 @@ async def models(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"models": names, "default": await runtime.current().default_model()})
 
 
-def _change(user: AbstractBaseUser | AnonymousUser, room_id: UUID, fields: QueryDict) -> tuple[Room, str]:
-    room = get_object_or_404(Room.objects.owned_by(user), pk=room_id)
+def _change(user: AbstractBaseUser | AnonymousUser, room_id: UUID, fields: QueryDict) -> tuple[Room, ModelForm[Room]]:
+    is_model_alone = set(fields) == {"model"}
+    theirs = Room.objects.writable_by(user) if is_model_alone else Room.objects.owned_by(user)
+    room = get_object_or_404(theirs, pk=room_id)
     form = RoomSettingsForm({**model_to_dict(room, RoomSettingsForm.Meta.fields), **fields.dict()}, instance=room)
-    if not form.is_valid():
-        return room, form.errors.as_text()
-    for name in form.changed_data:
-        setattr(room, name, clean(form.cleaned_data[name]))
-    room.save(update_fields=form.changed_data)
-    return room, ""
+    if form.is_valid():
+        for name in form.changed_data:
+            setattr(room, name, clean(form.cleaned_data[name]))
+        room.save(update_fields=form.changed_data)
+    return room, form

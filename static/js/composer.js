@@ -1,16 +1,14 @@
 // The box to write in and its one button, which is Send, Stop, or waits for a stop to settle.
 
+import { Counter } from "./counter.js";
 import { hasTouchKeyboard, listenForEnter } from "./enter.js";
 import { sentence } from "./i18n.js";
-
-const COUNTER_FROM = 0.9;
 
 export class Composer {
   #form;
   #box;
   #button;
   #counter;
-  #limit;
   #draftKey;
   #onSend;
   #onStop;
@@ -20,8 +18,7 @@ export class Composer {
     this.#form = form;
     this.#box = form.querySelector("textarea");
     this.#button = form.querySelector(".go");
-    this.#counter = form.querySelector(".counter");
-    this.#limit = Number(this.#box.dataset.maxCharacters) || Infinity;
+    this.#counter = new Counter(this.#box, form.querySelector(".counter"));
     this.#draftKey = draftKey;
     this.#onSend = onSend;
     this.#onStop = onStop;
@@ -80,7 +77,7 @@ export class Composer {
 
   #send() {
     const text = this.text.trim();
-    if (!text || this.#length() > this.#limit) return;
+    if (!text || this.#counter.isOver) return;
     this.#onSend(text);
     this.text = "";
     // On a phone the keyboard would hide the reply.
@@ -93,25 +90,13 @@ export class Composer {
     if (!CSS.supports("field-sizing", "content")) {
       this.#box.rows = Math.min(8, this.text.split("\n").length);
     }
-    this.#count();
+    this.#counter.show();
     this.#showWhetherItActs();
-  }
-
-  #count() {
-    const length = this.#length();
-    this.#counter.hidden = length < COUNTER_FROM * this.#limit;
-    this.#counter.textContent = this.#counter.hidden ? "" : `${length} / ${this.#limit}`;
-    this.#counter.classList.toggle("is-over", length > this.#limit);
-  }
-
-  // The server counts code points, a string UTF-16 code units.
-  #length() {
-    return this.#limit === Infinity ? 0 : [...this.text.trim()].length;
   }
 
   // aria-disabled keeps the focus where it is; `disabled` would throw it away.
   #showWhetherItActs() {
-    const canSend = this.text.trim() !== "" && this.#length() <= this.#limit;
+    const canSend = this.text.trim() !== "" && !this.#counter.isOver;
     const acts = this.state === "stop" || (this.state === "send" && canSend);
     this.#button.setAttribute("aria-disabled", String(!acts));
   }

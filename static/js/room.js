@@ -27,6 +27,7 @@ export class Room {
   #stops;
   #composer = null;
   #path = new Path();
+  #settings = new RoomSettings({ onProblem: (text) => this.#announcer.warn(text) });
 
   constructor() {
     const send = (frame) => this.#socket.send(frame);
@@ -48,7 +49,7 @@ export class Room {
     this.#composer?.start();
     this.#follower.start(this.#log.message(this.#path.wantedMessageId));
     if (!this.#path.isOlder) this.#path.becomeNewest();
-    new RoomSettings({ onProblem: (text) => this.#announcer.warn(text) }).start();
+    this.#settings.start();
     this.#asking.start();
     this.#stops.start(this.#log.liveReplies);
     this.#listenForActions();
@@ -63,7 +64,7 @@ export class Room {
     delta: (frame) => this.#log.reply(frame.inference_id)?.applyDelta(frame),
     end: (frame) => this.#replyEnded(frame),
     stop_result: (frame) => this.#stops.result(frame),
-    room: showRoom,
+    room: (frame) => this.#roomChanged(frame),
     error: (frame) => this.#failed(frame),
   };
 
@@ -115,6 +116,11 @@ export class Room {
     const isKnown = this.#asking.fail(error) || this.#following.failed(error) || this.#stops.refused(error);
     if (!isKnown) this.#announcer.complain(error);
     this.#showState();
+  }
+
+  #roomChanged(frame) {
+    showRoom(frame);
+    this.#settings.show(frame);
   }
 
   #ask(action) {

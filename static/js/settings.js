@@ -1,31 +1,41 @@
-// What the owner of the room can set up: its title, its model, its instructions; and whether it stays.
+// How the room is set up: its title, its model, its instructions; and whether it stays. Most of it is its owner's.
 
+import { Counter } from "./counter.js";
 import { askWhetherToDelete } from "./dialogs.js";
 import { sentence } from "./i18n.js";
+import { Models } from "./models.js";
 import { rename } from "./renaming.js";
-import { get, post } from "./requests.js";
+import { post } from "./requests.js";
 import { showTitle } from "./title.js";
 
 export class RoomSettings {
   #title = document.getElementById("title");
   #menu = document.getElementById("room-menu");
   #form = document.getElementById("settings");
-  #models = document.getElementById("model");
-  #onProblem;
+  #box = document.getElementById("system-prompt");
+  #counter = this.#box && new Counter(this.#box, document.getElementById("system-prompt-counter"));
+  #models;
 
   /** `onProblem(sentence)` says that something could not be saved. */
   constructor({ onProblem }) {
-    this.#onProblem = onProblem;
+    this.#models = new Models({ onProblem });
   }
 
   start() {
+    this.#models.start();
     if (!this.#form) return;
     this.#menu.addEventListener("click", ({ target }) => this.#act(target.closest("[data-room-action]")));
     this.#title.addEventListener("dblclick", () => this.#rename());
     this.#form.addEventListener("submit", (event) => this.#saveInstructions(event));
-    this.#form.parentElement.addEventListener("close", () => this.#form.reset());
-    this.#models.addEventListener("change", () => this.#saveModel());
-    this.#listModels();
+    this.#form.parentElement.addEventListener("close", () => this.#reset());
+    this.#box.addEventListener("input", () => this.#counter.show());
+  }
+
+  /** What a `room` frame tells of it: what has changed, here or elsewhere. */
+  show({ model, system_prompt: instructions }) {
+    if (model !== undefined) this.#models.show(model);
+    // Shown unless somebody is writing others at the moment.
+    if (instructions !== undefined && this.#box) this.#box.defaultValue = instructions;
   }
 
   #act(button) {
@@ -41,37 +51,22 @@ export class RoomSettings {
 
   async #saveInstructions(event) {
     event.preventDefault();
-    const [box, problem] = [this.#form.querySelector("textarea"), this.#form.querySelector(".field-errors")];
-    const isSaved = await post(this.#form.action, { system_prompt: box.value });
-    problem.hidden = isSaved;
-    problem.textContent = isSaved ? "" : sentence("not_saved");
-    if (!isSaved) return;
+    if (this.#counter.isOver) return this.#say(sentence("instructions_too_long"));
+    if (!(await post(this.#form.action, { system_prompt: this.#box.value }))) return this.#say(sentence("not_saved"));
     // What `reset` goes back to.
-    box.defaultValue = box.value;
+    this.#box.defaultValue = this.#box.value;
     this.#form.parentElement.close();
   }
 
-  async #saveModel() {
-    const saved = this.#models.dataset.saved ?? this.#models.options[0].value;
-    if (await post(this.#form.action, { model: this.#models.value })) {
-      this.#models.dataset.saved = this.#models.value;
-      return;
-    }
-    this.#models.value = saved;
-    this.#onProblem(sentence("not_saved"));
+  #reset() {
+    this.#form.reset();
+    this.#say("");
   }
 
-  async #listModels() {
-    const saved = this.#models.value;
-    this.#models.dataset.saved = saved;
-    try {
-      const { models, default: usual } = await (await get(this.#models.dataset.address)).json();
-      const first = new Option(usual ? sentence("default_is", { name: usual }) : sentence("default_model"), "");
-      const others = [...new Set([...models, saved])].filter(Boolean).map((name) => new Option(name, name));
-      this.#models.replaceChildren(first, ...others);
-      this.#models.value = saved;
-    } catch {
-      // The choice then is what it is; sending does not depend on it.
-    }
+  #say(problem) {
+    const place = this.#form.querySelector(".field-errors");
+    place.textContent = problem;
+    place.hidden = !problem;
+    this.#counter.show();
   }
 }

@@ -28,6 +28,16 @@ INSERT INTO chat_inference (id, room_id, message_id, model, status, finish_reaso
         gen_random_uuid(), created_at, created_at, created_at, '', length(text), 9, ''
     FROM chat_message WHERE room_id = %(room)s::uuid AND role = 'assistant'
 """
+MEMBER = """
+INSERT INTO chat_membership (room_id, user_id, role)
+SELECT %(room)s::uuid, id, %(role)s FROM auth_user WHERE username = %(username)s
+"""
+
+
+def add_member(database_url: str, room_id: str, username: str, role: str) -> None:
+    """Somebody comes into a room, as nobody is told."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute(MEMBER, {"room": room_id, "username": username, "role": role})
 
 
 def add_rooms(database_url: str, username: str, count: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from chat.tests.page.axe import violations
 from chat.tests.page.conftest import Model, NewScreen
 from chat.tests.page.screen import Screen
 
@@ -26,11 +26,6 @@ x = 1  # c
 
 - [x] y
 """
-
-
-def violations(screen: Screen) -> list[str]:
-    found = Axe().run(screen.page).response["violations"]
-    return [f"{rule['id']}: {rule['nodes'][0]['html'][:200]}" for rule in found]
 
 
 def test_axe_finds_nothing_on_the_forms(new_screen: NewScreen) -> None:

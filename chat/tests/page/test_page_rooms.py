@@ -8,9 +8,14 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
+from chat.tests.page.axe import violations
 from chat.tests.page.conftest import MODEL, Model, NewScreen
 from chat.tests.page.screen import Screen
+from chat.tests.page.seeding import add_member
 from testing.model_server import ModelServer
+from testing.workers import Site
+
+MAX_SYSTEM_PROMPT_CHARACTERS = 16_000
 
 
 def row(screen: Screen, title: str) -> Locator:
@@ -110,6 +115,70 @@ def test_instructions_reach_the_model_with_the_next_prompt(
     assert all("Answer in rhyme." in body for body in bodies)
     choose(alice, "Instructions")
     expect(alice.page.get_by_label("Instructions", exact=True)).to_have_value("Answer in rhyme.")
+
+
+def test_what_one_tab_sets_up_is_seen_in_the_other_without_a_reload(alice: Screen, new_screen: NewScreen) -> None:
+    other = new_screen(beside=alice)
+    other.page.goto(alice.page.url)
+    picker = other.page.get_by_label("Model", exact=True)
+    expect(picker.locator("option")).to_have_text([f"Default: {MODEL}", MODEL])
+    alice.page.get_by_label("Model", exact=True).select_option(MODEL)
+    expect(picker).to_have_value(MODEL)
+    choose(alice, "Instructions")
+    alice.page.get_by_label("Instructions", exact=True).fill("Answer in rhyme.")
+    alice.page.get_by_role("button", name="Save").click()
+    choose(other, "Instructions")
+    expect(other.page.get_by_label("Instructions", exact=True)).to_have_value("Answer in rhyme.")
+
+
+def test_instructions_that_are_too_long_are_counted_refused_and_kept_in_the_box(alice: Screen) -> None:
+    choose(alice, "Instructions")
+    box = alice.page.get_by_label("Instructions", exact=True)
+    box.fill("x" * (MAX_SYSTEM_PROMPT_CHARACTERS + 1))
+    limit = f"{MAX_SYSTEM_PROMPT_CHARACTERS + 1} / {MAX_SYSTEM_PROMPT_CHARACTERS}"
+    expect(alice.page.locator("#system-prompt-counter")).to_have_text(limit)
+    alice.page.get_by_role("button", name="Save").click()
+    dialog = alice.page.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_have_text("The instructions are too long.")
+    box.fill("short")
+    alice.page.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_a_writer_chooses_the_model_and_a_reader_is_told_its_name(
+    alice: Screen, new_screen: NewScreen, site: Site
+) -> None:
+    room_id = alice.page.url.split("/")[-2]
+    bob, rita = new_screen("bob"), new_screen("rita")
+    for screen, role in ((bob, "writer"), (rita, "reader")):
+        add_member(site.variables["DATABASE_URL"], room_id, screen.account.username, role)
+        screen.page.goto(alice.page.url)
+    expect(rita.page.locator("#model-name")).to_have_text("Default model")
+    bob.page.get_by_label("Model", exact=True).select_option(MODEL)
+    expect(rita.page.locator("#model-name")).to_have_text(MODEL)
+    expect(alice.page.get_by_label("Model", exact=True)).to_have_value(MODEL)
+    bob.page.get_by_role("button", name="Options of this chat").click()
+    expect(bob.page.locator("#room-menu").get_by_text("Instructions")).to_have_count(0)
+
+
+def test_a_reader_sees_a_reply_come_and_is_offered_nothing_that_is_refused(
+    alice: Screen, new_screen: NewScreen, site: Site, model: Model
+) -> None:
+    rita = new_screen("rita")
+    add_member(site.variables["DATABASE_URL"], alice.page.url.split("/")[-2], "rita", "reader")
+    rita.page.goto(alice.page.url)
+    model.says("one ", None, "two")
+    alice.ask("Who reads this?")
+    expect(rita.content).to_have_text("one")
+    rita.page.keyboard.press("Escape")
+    model.go()
+    rita.expect_status("completed")
+    expect(rita.content).to_have_text("one two")
+    expect(rita.box).to_have_count(0)
+    expect(rita.page.locator('#log [data-action="edit"], #log [data-action="regenerate"]')).to_have_count(0)
+    expect(rita.page.get_by_text("You can read this chat.")).to_be_visible()
+    expect(rita.action("copy")).to_be_visible()
+    assert violations(rita) == []
 
 
 def test_the_model_of_a_room_is_chosen_below_the_box_and_kept(alice: Screen) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from chat.tests.page.axe import violations
 from chat.tests.page.conftest import Model, NewScreen, page_site
 from chat.tests.page.screen import Screen, Wire
 from chat.tests.page.seeding import add_messages
@@ -39,8 +39,7 @@ def look(screen: Screen, name: str) -> None:
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     for scheme in schemes:
         screen.page.emulate_media(color_scheme=scheme)
-        violations = Axe().run(screen.page).response["violations"]
-        assert [f"{rule['id']}: {rule['nodes'][0]['html'][:200]}" for rule in violations] == []
+        assert violations(screen) == []
         screen.page.screenshot(path=PICTURES / f"{name}-{scheme}.png")
     screen.page.emulate_media(color_scheme="light")
 
