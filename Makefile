@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 8000
 TESTS ?=
+JOBS ?= 2
 SOAK ?=
 BENCH ?=
 
@@ -24,7 +25,7 @@ CHECK := $(CLEAN) SECRET_KEY=only-for-checks DATABASE_URL=sqlite://:memory:
 help:
 	@echo "make run            start the site on http://127.0.0.1:$(PORT) (PORT=8137 make run for another port)"
 	@echo "make admin          make an account that may use /admin/"
-	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it"
+	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it, JOBS=4 for more cores"
 	@echo "make bench          measure what the site costs beside other designs; BENCH=redis for one section"
 	@echo "make soak           a storm of stops and faults, a random walk over the rows, some 50 minutes; SOAK='--seed 7' for a certain one"
 	@echo "make lint           only the checks that start nothing"
@@ -47,7 +48,7 @@ admin: $(VENV)/.site
 
 test: system-packages lint
 	@echo "Running the tests"
-	@$(CLEAN) $(BIN)/python -m pytest -q $(TESTS)
+	@$(CLEAN) $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
 
 bench: system-packages $(VENV)/.tests
 	@$(CLEAN) $(BIN)/python -m testing.bench $(BENCH)

@@ -212,6 +212,7 @@ def site_environment(base: Mapping[str, str] | None = None, /, **variables: str)
         name: value for name, value in (os.environ if base is None else base).items() if name not in site_variables()
     }
     ours = {"ENV_FILE": "", "SECRET_KEY": "secret-of-the-tests-" * 3, "DATA_DIR": str(work_folder() / "data")}
+    ours["STATIC_ROOT"] = str(work_folder() / "static")
     return environment | ours | variables
 
 
