@@ -18,7 +18,8 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -27,6 +28,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from pytest_django.fixtures import Settings
 
 from chat import prompts, stops
 from chat.journal import DjangoJournal
@@ -443,8 +445,9 @@ def _shown(reply: Reply) -> str:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     """Workers that do nothing by the clock, and wait for nobody long."""
+    settings.LIMITS = False
     monkeypatch.setattr(pulse, "BEAT_SECONDS", 3600.0)
     monkeypatch.setattr(pulse, "TRUST_SECONDS", 0.0)
     monkeypatch.setattr(worker_module, "ANSWER_SECONDS", 0.2)
@@ -456,10 +459,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.timeout(1800)
 def test_whatever_the_order_every_reply_ends_once_and_as_was_told(impatient: None) -> None:
     """The same twenty orders in each run; a thousand others in each `make soak`."""
-    is_long = settings.get_current_profile_name() == "long"
+    is_long = hypothesis_settings.get_current_profile_name() == "long"
     run_state_machine_as_test(
         AnyOrder,
-        settings=settings(
+        settings=hypothesis_settings(
             max_examples=1000 if is_long else 20,
             derandomize=not is_long,
             stateful_step_count=40,
