@@ -70,14 +70,19 @@ def _heartbeat(worker_id: UUID, inference_ids: Sequence[UUID]) -> tuple[Heartbea
     heard_at = _database_time()
     # Asked even when idle: it is how a worker knows that the database hears it. Only what really runs here is kept
     # alive: a prompt whose transaction outlived its caller's patience has a row, and no runner.
-    found = {inference.pk: inference for inference in Inference.objects.owned_by(worker_id).defer("parts")}
+    found = dict(Inference.objects.owned_by(worker_id).values_list("pk", "stop_requested_at"))
     running = [inference_id for inference_id in inference_ids if inference_id in found]
     Inference.objects.filter(pk__in=running).beat()
     heartbeat = Heartbeat(
-        stops=[signal_of(found[inference_id]) for inference_id in running if found[inference_id].stop_requested_at],
+        stops=_signals([inference_id for inference_id in running if found[inference_id]]),
         lost=[inference_id for inference_id in inference_ids if inference_id not in found],
     )
     return heartbeat, heard_at
+
+
+def _signals(inference_ids: Sequence[UUID]) -> list[StopSignal]:
+    stopped = Inference.objects.filter(pk__in=inference_ids).defer("parts") if inference_ids else ()
+    return [signal_of(inference) for inference in stopped]
 
 
 def _database_time() -> datetime:

@@ -17,7 +17,7 @@ from chat.access import Visit
 from chat.database import rows
 from chat.doors import Standing, standings
 from chat.frames import Frame, role_frame
-from chat.missed import events_since
+from chat.missed import events_since, message_key, start_key
 from chat.screen import Screen
 from inference.bus import Bus, Event
 from inference.events import ending_of
@@ -127,7 +127,7 @@ class News:
         looked_at = timezone.now()
         start = self._looked_at - timedelta(seconds=MARGIN_SECONDS)
         since = {room.room_id: max(room.since, start) for room in self._rooms.values()}
-        for event in await rows.run(events_since, since) if since else ():
+        for event in await rows.run(events_since, since, self._told.__contains__) if since else ():
             (self._hear_end if event["type"] == "end" else self._hear_news)(event)
         self._looked_at = looked_at
         self._forget_told()
@@ -202,7 +202,7 @@ def _key_of(frame: Frame) -> Hashable:
     """By what a frame is known again; None for one that may be told twice."""
     match frame["type"]:
         case "message":
-            return "message", frame["message"]["id"]
+            return message_key(frame["message"]["id"])
         case "start":
-            return "start", frame["inference_id"]
+            return start_key(frame["inference_id"])
     return None

@@ -109,6 +109,13 @@ class Screen:
         self._look = asyncio.get_running_loop().call_later(PING_SECONDS / 4, self._look_regularly)
 
     async def _send_views(self) -> None:
+        if self.is_html:
+            await self._send_patches()
+            return
+        for view in list(self._views.values()):
+            await self._send_view(view)
+
+    async def _send_patches(self) -> None:
         # An end settles a stop, so it does not wait for the next patch.
         if time.monotonic() < self._views_at and not any(view.has_untold_end for view in self._views.values()):
             return
@@ -116,7 +123,7 @@ class Screen:
         began_at = time.thread_time()
         for view in list(self._views.values()):
             has_sent = await self._send_view(view) or has_sent
-        if self.is_html and has_sent:
+        if has_sent:
             cost = time.thread_time() - began_at
             pause = min(PATCH_MAX_SECONDS, max(PATCH_SECONDS, PATCH_COST_FACTOR * cost))
             self._views_at = time.monotonic() + pause
