@@ -1,0 +1,46 @@
+"""The settings in docs/OPERATIONS.md and in .env.example are those of the code, with the defaults of the code."""
+
+from __future__ import annotations
+
+import re
+
+from chatsite.tests.test_connections import shown
+from testing.services import PROJECT, site_variables
+
+ROW = re.compile(r"^\| `([A-Z_]+)` \| (?:`(.*)`)? ?\| \S.* \|$", flags=re.MULTILINE)
+EXAMPLE = re.compile(r"^# ([A-Z][A-Z0-9_]*)=(.*)$", flags=re.MULTILINE)
+HANDED_ON = {"SECRET_KEY", "SECRET_KEY_FILE", "DATA_DIR", "DATABASE_URL", "ALLOWED_HOSTS", "LOG_FORMAT", "LOG_LEVEL"}
+HANDED_ON |= {"REDIS_CA_FILE", "REDIS_SENTINEL_PASSWORD", "REDIS_PREFIX"}
+"""Settings does not keep these as they are."""
+
+
+def documented() -> dict[str, str]:
+    return {name: default or "" for name, default in ROW.findall((PROJECT / "docs" / "OPERATIONS.md").read_text())}
+
+
+def exemplary() -> dict[str, str]:
+    return dict(EXAMPLE.findall((PROJECT / ".env.example").read_text()))
+
+
+def as_written(value: object) -> str:
+    """A setting's value as one writes it into the environment."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def test_the_guide_has_a_row_for_every_setting_and_no_other() -> None:
+    assert documented().keys() == site_variables()
+
+
+def test_the_guide_gives_the_defaults_of_the_example() -> None:
+    assert documented() == exemplary()
+
+
+def test_the_defaults_are_those_of_the_code() -> None:
+    names = sorted(site_variables() - HANDED_ON)
+    values = shown(f"{{name: getattr(settings, name) for name in {names}}}")
+    assert isinstance(values, dict)
+    assert {name: as_written(value) for name, value in values.items()} == {name: exemplary()[name] for name in names}
