@@ -105,5 +105,6 @@ async def inside(transactional_db: None, monkeypatch: pytest.MonkeyPatch, settin
     is_background.reset(token)
     yield site
     await runtime.shut_down(0)
-    # That of the thread in which the test itself has asked for rows.
+    # That of the thread in which the test itself has asked for rows, then those of all other threads.
     await sync_to_async(connections.close_all)()
+    connections["default"].close_pool()  # type: ignore[attr-defined]  # PostgreSQL's
