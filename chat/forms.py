@@ -2,7 +2,6 @@
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import UserCreationForm
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Membership, Room
@@ -13,10 +12,6 @@ ROLES = (
     (Membership.Role.OWNER, _("Owner: decides who is here, and deletes")),
 )
 TOO_LONG = _("The instructions are too long: at most %(limit)s characters.")
-
-
-class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic for the stubs only
-    """A name and a password, twice."""
 
 
 class RoomForm(forms.ModelForm[Room]):

@@ -105,7 +105,10 @@ PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
 _public = urlsplit(PUBLIC_URL)
 if PUBLIC_URL and (_public.scheme not in {"http", "https"} or not _public.hostname):
     raise ImproperlyConfigured(f"PUBLIC_URL must be like https://chat.example.org, not {PUBLIC_URL!r}.")
+PUBLIC_HOST = _public.netloc
 IS_HTTPS = _public.scheme == "https"
+PROXY_COUNT = whole("PROXY_COUNT", 1 if IS_HTTPS else 0, low=0)
+"""Proxies before this process that each add to X-Forwarded-For whom they were asked by."""
 _public_hosts = [_public.hostname] if _public.hostname else []
 # This machine always: the health checks of Compose and Kubernetes ask for it.
 ALLOWED_HOSTS = [*env.list("ALLOWED_HOSTS", default=_public_hosts), "localhost", "127.0.0.1", "[::1]"]
@@ -219,6 +222,12 @@ REPEATED_STOPS_PER_MINUTE = whole("REPEATED_STOPS_PER_MINUTE", 60)
 MAX_MEMBERS_PER_ROOM = whole("MAX_MEMBERS_PER_ROOM", 100)
 DRAIN_SECONDS = number("DRAIN_SECONDS", 30)
 
+# Accounts.
+SIGNUP = choice("SIGNUP", "open", among=("open", "invite", "closed"))
+LOGIN_FAILURES_PER_ACCOUNT = whole("LOGIN_FAILURES_PER_ACCOUNT", 10)
+LOGIN_FAILURES_PER_ADDRESS = whole("LOGIN_FAILURES_PER_ADDRESS", 100)
+"""Both within 15 minutes (`chat.models.attempt.WINDOW`)."""
+PASSWORD_RESET_TIMEOUT = 3600
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
@@ -229,6 +238,13 @@ LOGOUT_REDIRECT_URL = "login"
 
 # Whoever asks for /metrics brings this token; without one there is no /metrics.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
+# Mail, which only new passwords need. Without a server people are told to ask whoever runs the site.
+_email_url = env.str("EMAIL_URL", default="consolemail://" if DEBUG else "")
+IS_EMAIL_ON = bool(_email_url)
+globals().update(environ.Env.email_url_config(_email_url or "dummymail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default=f"chatsite@{_public.hostname or 'localhost'}")
 
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "locale"]

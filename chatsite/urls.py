@@ -1,19 +1,26 @@
 """All paths of the site."""
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from django.views.i18n import set_language
 
 from chat import api
-from chat.pages import accounts, members, room, rooms, tokens
+from chat.pages import accounts, members, room, rooms, theme, tokens
 from chatsite.health import healthz, readyz
 
 urlpatterns = [
     path("", rooms.home, name="home"),
     path("accounts/signup/", accounts.SignUp.as_view(), name="signup"),
-    path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("accounts/invited/<str:secret>/", accounts.SignUp.as_view(), name="invited"),
+    path("accounts/login/", accounts.LogIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/", accounts.account, name="account"),
+    path("accounts/email/", accounts.change_email, name="account_email"),
+    path("accounts/password/", accounts.ChangePassword.as_view(), name="password_change"),
+    path("accounts/password/reset/", accounts.AskForReset.as_view(), name="password_reset"),
+    path("accounts/password/reset/<uidb64>/<token>/", accounts.Reset.as_view(), name="password_reset_confirm"),
+    path("accounts/everywhere/", accounts.sign_out_everywhere, name="sign_out_everywhere"),
     path("accounts/tokens/", tokens.tokens, name="tokens"),
     path("accounts/tokens/<int:token_id>/revoke/", tokens.revoke_token, name="token_revoke"),
     path("rooms/", rooms.RoomList.as_view(), name="room_list"),
@@ -29,7 +36,7 @@ urlpatterns = [
     path("rooms/<uuid:room_id>/members/<int:member_id>/change/", members.change_member, name="member_change"),
     path("rooms/<uuid:room_id>/members/<int:member_id>/remove/", members.remove_member, name="member_remove"),
     path("rooms/<uuid:room_id>/delete/", rooms.RoomDelete.as_view(), name="room_delete"),
-    path("theme/", accounts.theme, name="theme"),
+    path("theme/", theme.theme, name="theme"),
     path("language/", set_language, name="set_language"),
     path("api/v1/", include((api.paths(), "api"))),
     path("api/<path:rest>", api.no_such_path),

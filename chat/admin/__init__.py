@@ -3,6 +3,12 @@
 Django finds this package by its name; importing its modules registers what they show.
 """
 
-from chat.admin import inferences, messages, rooms, tokens
+from django.contrib import admin
 
-__all__ = ["inferences", "messages", "rooms", "tokens"]
+from chat.admin import inferences, invitations, messages, rooms, tokens
+from chat.pages.account_forms import CountedAdminLogin
+
+__all__ = ["inferences", "invitations", "messages", "rooms", "tokens"]
+
+# Guesses are counted here as on the site's own page.
+admin.site.login_form = CountedAdminLogin

@@ -35,8 +35,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST or None)
     secret = ""
     if request.method == "POST" and form.is_valid():
-        secret, form = _make(_person(request), form)
-    context = {"tokens": ApiToken.objects.of(_person(request)), "form": form, "secret": secret}
+        secret, form = _make(person(request), form)
+    context = {"tokens": ApiToken.objects.of(person(request)), "form": form, "secret": secret}
     return render(request, "accounts/tokens.html", context, status=200 if secret or not form.errors else 400)
 
 
@@ -44,8 +44,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """Delete a token; requests with it are refused from now on."""
-    get_object_or_404(ApiToken.objects.of(_person(request)), pk=token_id).delete()
+    get_object_or_404(ApiToken.objects.of(person(request)), pk=token_id).delete()
     return redirect("tokens")
+
+
+def person(request: HttpRequest) -> User:
+    """Who is signed in, behind `login_required`."""
+    assert isinstance(request.user, User)  # noqa: S101  # for the type checker; `login_required` has looked
+    return request.user
 
 
 def _make(user: User, form: Any) -> tuple[str, Any]:
@@ -54,8 +60,3 @@ def _make(user: User, form: Any) -> tuple[str, Any]:
         return "", form
     _token, secret = ApiToken.objects.make_for(user, form.cleaned_data["name"])
     return secret, TokenForm()
-
-
-def _person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101  # for the type checker; `login_required` has looked
-    return request.user

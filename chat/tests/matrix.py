@@ -106,7 +106,7 @@ def furnish(people: Mapping[str, User | None]) -> Ids:
     assert owner is not None
     room = Room.objects.create_for(owner, title="A room")
     for role, user in people.items():
-        if role in ("writer", "reader", "deactivated"):
+        if user and role in ("writer", "reader", "deactivated"):
             Membership.objects.create(room=room, user=user, role=role.replace("deactivated", "owner"))
     member = Membership.objects.create(room=room, user=User.objects.get(username="fellow"), role="reader")
     token, _secret = ApiToken.objects.make_for(owner, "another program")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 from uuid import uuid4
 
 import pytest
@@ -42,7 +43,7 @@ def filled(value: Any, ids: Ids) -> Any:
 
 def hidden(text: str, ids: Mapping[str, str]) -> str:
     for value in ids.values():
-        text = text.replace(value, "ID")
+        text = re.sub(rf"\b{value}\b", "ID", text)
     return CHANGING.sub("CHANGING", text)
 
 
@@ -56,7 +57,7 @@ async def ask(inside: InsideSite, verb: Verb, ids: Ids, *, person: User | None, 
     with inside.statements() as statements:
         answer = await getattr(client, verb.method.lower())(filled(verb.path, ids), **options)
         content = await _content(answer)
-    where = answer.headers.get("Location", "")
+    where = unquote(answer.headers.get("Location", ""))
     return Answer(answer.status_code, hidden(content + where, ids), statements)
 
 
@@ -113,7 +114,8 @@ async def test_an_id_from_elsewhere_is_answered_like_one_that_does_not_exist(ins
 
 def test_the_table_has_every_address_that_takes_an_id() -> None:
     known = {re.sub(r"{\w+}", "*", verb.path.split("?")[0]) for verb in VERBS}
-    assert {re.sub(r"<[^>]+>|{\w+}", "*", route) for route in routes() if re.search("[<{]", route)} - known == set()
+    addresses = {re.sub(r"<[^>]+>|{\w+}", "*", route) for route in routes() if re.search("[<{]", route)}
+    assert addresses - known == {"/accounts/invited/*/", "/accounts/password/reset/*/*/"}, "what opens by a secret"
 
 
 def routes(resolver: URLResolver | None = None, prefix: str = "/") -> list[str]:
