@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 
 from channels.layers import get_channel_layer
@@ -68,6 +69,8 @@ class Runtime:
         self.news = News(self.bus, self.worker)
         self.metrics.add(Now(self._gauges()))
         self.gathering = Gathering(self.metrics.registry, bus=self.bus, worker_id=self.worker.worker_id)
+        self.streams: Counter[int] = Counter()
+        """How many event streams each person has open here."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

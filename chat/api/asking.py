@@ -13,7 +13,7 @@ from chat import runtime
 from chat.access import Door, Visit
 from chat.api.callers import ApiRequest, Caller
 from chat.api.errors import not_found
-from chat.api.events import event_response, wait_for_end
+from chat.api.events import event_response, refuse_too_many, wait_for_end
 from chat.api.reading import inference_out, message_out, visible_room
 from chat.api.shapes import AgainBody, Answer, AskBody, ErrorOut
 from chat.asking import Asking, Prompt, frames_of
@@ -58,6 +58,8 @@ async def proceed(request: ApiRequest, room_id: UUID, body: AgainBody) -> Reply:
 
 
 async def _answer(caller: Caller, room_id: UUID, frame: Prompt, *, is_streamed: bool) -> Reply:
+    if is_streamed:
+        refuse_too_many(caller)
     room = await rows.run(visible_room, caller.user, room_id)
     # `chat.prompts` looks in its transaction whether the person may write here.
     visit = Visit(Door("", room.pk), caller.user, room, role=Membership.Role.READER)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import StreamingHttpResponse
 
@@ -15,12 +16,13 @@ from chat.api.callers import Caller
 from chat.api.errors import ApiError, not_found
 from chat.api.reading import visible_inference
 from chat.database import rows
-from chat.frames import Frame, encode
+from chat.frames import Frame, FrameError, encode
 from chat.view import View
 from inference.journal import JournalError
 from inference.worker import Worker
 
 KEEP_ALIVE_SECONDS = 15.0
+STREAM_RETRY_SECONDS = 5
 RECHECK_SECONDS = 4.0
 """How often the rows are asked whether the caller may still read: tokens, sessions and memberships end meanwhile."""
 
@@ -36,6 +38,13 @@ def event_response(
     # For nginx, which would keep the events back to send them in lumps.
     response.headers["X-Accel-Buffering"] = "no"
     return response
+
+
+def refuse_too_many(caller: Caller) -> None:
+    """Raises FrameError `rate_limited` when the person has as many streams open in this process as sockets may be."""
+    if settings.LIMITS and runtime.current().streams[caller.user.pk] >= settings.MAX_SOCKETS_PER_PERSON:
+        detail = "You have as many event streams open at once as one may. Close one."
+        raise FrameError("rate_limited", detail, retry_after=STREAM_RETRY_SECONDS)
 
 
 async def wait_for_end(inference_id: UUID) -> None:
@@ -56,9 +65,11 @@ async def wait_for_end(inference_id: UUID) -> None:
 
 
 async def _events(caller: Caller, inference_id: UUID, position: int, first: Sequence[Frame]) -> AsyncIterator[str]:
-    for frame in first:
-        yield _event(frame)
+    streams = runtime.current().streams
+    streams[caller.user.pk] += 1
     try:
+        for frame in first:
+            yield _event(frame)
         async with aclosing(_follow(caller, inference_id, position)) as texts:
             async for text in texts:
                 yield text
@@ -66,6 +77,10 @@ async def _events(caller: Caller, inference_id: UUID, position: int, first: Sequ
         refusal = error if isinstance(error, ApiError) else ApiError("unavailable", "The database can't be reached.")
         ids = {"inference_id": str(inference_id)}
         yield _event({"type": "error", "code": refusal.code, "detail": refusal.detail, **ids})
+    finally:
+        streams[caller.user.pk] -= 1
+        if not streams[caller.user.pk]:
+            del streams[caller.user.pk]
 
 
 async def _follow(caller: Caller, inference_id: UUID, position: int) -> AsyncGenerator[str]:

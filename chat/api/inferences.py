@@ -13,7 +13,7 @@ from ninja import Header, Query, Router
 from chat import runtime
 from chat.api.callers import ApiRequest
 from chat.api.errors import error_response
-from chat.api.events import event_response
+from chat.api.events import event_response, refuse_too_many
 from chat.api.reading import inference_out, visible_inference
 from chat.api.shapes import ErrorOut, InferenceOut, StopBody, StopResultOut
 from chat.database import rows
@@ -68,7 +68,7 @@ async def get_inference(request: ApiRequest, inference_id: UUID) -> InferenceOut
 
 @router.get(
     "/inference/{inference_id}/events",
-    response={(400, 401, 404, 503): ErrorOut},
+    response={(400, 401, 404, 429, 503): ErrorOut},
     openapi_extra=EVENTS,
     summary="Follow a reply from a position",
 )
@@ -80,6 +80,7 @@ async def follow_inference(
         str, Header(alias="Last-Event-ID", description="What a browser sends when it comes back; counts first.")
     ] = "",
 ) -> StreamingHttpResponse:
+    refuse_too_many(request.auth)
     await rows.run(visible_inference, request.auth.user, inference_id)
     if last_event_id.isascii() and last_event_id.isdigit():
         position = int(last_event_id[:10])

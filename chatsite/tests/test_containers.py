@@ -126,7 +126,7 @@ class Nginx(ServerProcess):
         text = (PROJECT / "deploy" / "nginx.conf").read_text()
         text = text.replace("listen 8080", f"listen 127.0.0.1:{self.port}")
         text = text.replace("/tmp/", f"{self.folder}/")  # noqa: S108  # the container's folder, not ours
-        (self.folder / "nginx.conf").write_text(text.replace("/dev/stderr", "stderr"))
+        (self.folder / "nginx.conf").write_text(text)
 
     def command(self) -> list[str]:
         program = shutil.which("nginx") or str(Path("/usr/sbin/nginx"))
