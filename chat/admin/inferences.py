@@ -13,8 +13,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
+from chat.admin.cells import length_cell, model_cell, place_cell, speed_cell, stop_cell, time_cell
 from chat.admin.dashboard import dashboard_context
 from chat.admin.evidence import (
     EvidenceAdmin,
@@ -23,7 +25,6 @@ from chat.admin.evidence import (
     seconds_to_first_chunk,
     seconds_until_saved,
     seconds_until_stop,
-    short_time,
     stopper_of,
 )
 from chat.admin.stopping import sentence, stop_all
@@ -36,10 +37,7 @@ MAX_STOPPED_AT_ONCE = 200
 @admin.register(Inference)
 class InferenceAdmin(EvidenceAdmin[Inference]):
     actions = (*EvidenceAdmin.actions, "stop_selected")
-    list_display = (
-        *("began", "room", "person", "model", "status", "stopped_by", "source"),
-        *("until_stop", "kept_length", "generated", "until_saved", "stopped_at", "error_code"),
-    )
+    list_display = ("began", "place", "model_and_status", "stop", "speed", "length")
     list_filter = ("status", "stop_source", "model", "started_at")
     search_fields = ("room__title", "stopped_by__username", "message__parent__author__username")
     search_help_text = "A room's title, a person's name, or the id of an inference, message or room."
@@ -134,24 +132,28 @@ class InferenceAdmin(EvidenceAdmin[Inference]):
             self.message_user(request, f"{inference.room}: {told}")
 
     @admin.display(description="began", ordering="started_at")
-    def began(self, row: Inference) -> str:
-        return short_time(row.started_at)
+    def began(self, row: Inference) -> SafeString:
+        return time_cell(row.started_at)
 
-    @admin.display(description="from", ordering="stop_source")
-    def source(self, row: Inference) -> str:
-        return row.get_stop_source_display()
+    @admin.display(description="room, person", ordering="room__title")
+    def place(self, row: Inference) -> SafeString:
+        return place_cell(row.room, row.message)
 
-    @admin.display(description="stopped at", ordering="stop_requested_at")
-    def stopped_at(self, row: Inference) -> str:
-        return short_time(row.stop_requested_at)
+    @admin.display(description="model, status", ordering="model")
+    def model_and_status(self, row: Inference) -> SafeString:
+        return model_cell(row)
 
-    @admin.display(description="kept", ordering="position")
-    def kept_length(self, row: Inference) -> int:
-        return row.position
+    @admin.display(description="stopped by, at", ordering="stop_requested_at")
+    def stop(self, row: Inference) -> SafeString:
+        return stop_cell(row)
 
-    @admin.display(description="generated", ordering="generated_position")
-    def generated(self, row: Inference) -> int:
-        return row.generated_position
+    @admin.display(description="stopped after, saved in")
+    def speed(self, row: Inference) -> SafeString:
+        return speed_cell(row)
+
+    @admin.display(description="kept, generated", ordering="position")
+    def length(self, row: Inference) -> SafeString:
+        return length_cell(row)
 
     @admin.display(description="person")
     def person(self, row: Inference) -> str:

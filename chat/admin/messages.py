@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 
+from chat.admin.cells import length_cell, model_cell, place_cell, speed_cell, stop_cell, time_cell
 from chat.admin.evidence import (
     EvidenceAdmin,
     asker_of,
@@ -33,10 +35,7 @@ def of_inference(read: Any) -> Any:
 
 @admin.register(Message)
 class MessageAdmin(EvidenceAdmin[Message]):
-    list_display = (
-        *("created", "room", "person", "model_name", "status", "stopped_by", "source"),
-        *("until_stop", "kept", "generated", "until_saved", "stopped_at"),
-    )
+    list_display = ("created", "place", "model_and_status", "stop", "speed", "length")
     list_filter = ("status", "role", "inference__stop_source", "inference__model", "created_at")
     search_fields = ("room__title", "author__username", "inference__stopped_by__username")
     search_help_text = "A room's title, a person's name, or the id of a message, inference or room."
@@ -81,8 +80,28 @@ class MessageAdmin(EvidenceAdmin[Message]):
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})
 
     @admin.display(description="created", ordering="created_at")
-    def created(self, message: Message) -> str:
-        return short_time(message.created_at)
+    def created(self, message: Message) -> SafeString:
+        return time_cell(message.created_at)
+
+    @admin.display(description="room, person", ordering="room__title")
+    def place(self, message: Message) -> SafeString:
+        return place_cell(message.room, message)
+
+    @admin.display(description="model, status", ordering="status")
+    def model_and_status(self, message: Message) -> Any:
+        return of_inference(model_cell)(message) or message.status
+
+    @admin.display(description="stopped by, at", ordering="inference__stop_requested_at")
+    def stop(self, message: Message) -> Any:
+        return of_inference(stop_cell)(message)
+
+    @admin.display(description="stopped after, saved in")
+    def speed(self, message: Message) -> Any:
+        return of_inference(speed_cell)(message)
+
+    @admin.display(description="kept, generated", ordering="inference__position")
+    def length(self, message: Message) -> Any:
+        return of_inference(length_cell)(message)
 
     @admin.display(description="person")
     def person(self, message: Message) -> str:

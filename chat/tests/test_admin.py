@@ -176,6 +176,20 @@ def test_viewing_exporting_and_stopping_are_permissions_of_their_own(alice: User
     assert Inference.objects.get(pk=live.pk).stop_requested_at is None
 
 
+@pytest.mark.parametrize("allowed", ["view", "export", "stop"])
+def test_an_action_that_is_posted_by_hand_needs_its_permission_too(alice: User, room: Room, allowed: str) -> None:
+    """Three admins: one may view, one view and export, one view and stop."""
+    done, live = make_stopped(alice, room, 5), make_reply(alice, Room.objects.create_for(alice))
+    client = staff_with("view_inference", f"{allowed}_inference")
+    chosen = {"_selected_action": [str(done.pk)], "index": "0"}
+    for action in ("export_as_csv", "export_as_json_lines"):
+        answer = client.post(LISTS[1], {**chosen, "action": action})
+        assert ("Content-Disposition" in answer.headers) is (allowed == "export"), action
+    told = client.post(LISTS[1], {**chosen, "action": "stop_selected"}, follow=True).content.decode()
+    assert ("None of these is live." in told) is (allowed == "stop")
+    assert client.post(f"/admin/chat/inference/{live.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
 def test_only_staff_with_the_permission_oversees_rooms_that_are_not_theirs(room: Room) -> None:
     permission = Permission.objects.get(codename="stop_inference")
     people = {
