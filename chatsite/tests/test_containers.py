@@ -106,6 +106,13 @@ def test_compose_sets_only_variables_that_the_settings_read() -> None:
     assert set(SERVICES["web"]["environment"]) <= site_variables() | {"ENV_FILE"}
 
 
+def test_every_other_setting_comes_from_the_file_beside_it_and_none_that_would_break_the_site() -> None:
+    """What a developer has in it for `make run` must not count here."""
+    web = SERVICES["web"]
+    assert web["env_file"] == [{"path": ".env", "required": False}]
+    assert {"DATABASE_URL", "REDIS_URL", "DATA_DIR", "DEBUG"} <= {k for k, value in web["environment"].items() if value}
+
+
 def test_nothing_has_to_be_set_and_nothing_is_open_to_the_network_by_itself() -> None:
     text = (PROJECT / "docker-compose.yml").read_text()
     assert not re.search(r"\$\{\w+:?\?", text)
