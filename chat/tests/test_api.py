@@ -177,12 +177,12 @@ async def test_a_reply_that_is_still_written_is_in_the_list_of_messages(alice: P
         await alice.stop(told[1]["inference_id"], position)
 
 
-def test_the_client_of_the_documentation_stops_at_the_first_full_stop(
+def test_the_client_in_the_readme_stops_at_the_first_full_stop(
     site: Site, token: str, tmp_path: Path, model_server: ModelServer
 ) -> None:
     more: Step = {"text": " and more", "repeat": 100, "pace_seconds": 0.1}
     model_server.script("sentences", {"steps": [{"text": "One sentence."}, {"sleep_seconds": 0.5}, more]})
-    code = re.findall(r"```python\n(.*?)```", (PROJECT / "docs/API.md").read_text(), flags=re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", (PROJECT / "README.md").read_text(), flags=re.DOTALL)
     (tmp_path / "client.py").write_text(code[0].replace('"text": prompt,', '"text": prompt, "model": "sentences",'))
     arguments = [sys.executable, "client.py", site.url, token, "Tell me"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True)

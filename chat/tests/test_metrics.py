@@ -93,6 +93,16 @@ async def test_a_stop_that_another_worker_takes_is_in_the_histograms_of_both(pai
     assert await grown(other, before_other, "stops_total", source="page", outcome="stopped") == 1
 
 
+async def test_a_series_is_there_before_its_first_event(pair: Site) -> None:
+    """Otherwise the first event would be no increase."""
+    told = await scrape(pair.workers[0])
+    series = {(sample.name, *sorted(sample.labels.items())) for sample in told.samples}
+    assert ("chatsite_stops_total", ("outcome", "unavailable"), ("source", "admin")) in series
+    assert ("chatsite_inferences_reaped_total", ("status", "interrupted")) in series
+    assert ("chatsite_engine_errors_total", ("code", "context_too_long")) in series
+    assert ("chatsite_beats_failed_total", ("act", "beat")) in series
+
+
 async def test_behind_one_address_the_workers_add_up(pair: Site) -> None:
     for worker, count in zip(pair.workers, (1, 2), strict=True):
         account = pair.account_at(worker, "alice")
@@ -136,4 +146,5 @@ async def test_upkeep_is_measured_without_anybody_asking(pair: Site) -> None:
             await asyncio.sleep(0.1)
     told = await scrape(pair.workers[0])
     assert told.total("subscribed") == 1
+    assert not [name for name in told.family_names if name.endswith("_created")]
     assert told.total("checkpoint_lag_seconds_count") > 0
