@@ -17,6 +17,8 @@ export class Log {
   constructor({ onBlockClosed }) {
     this.#onBlockClosed = onBlockClosed;
     for (const element of this.#element.querySelectorAll('[data-role="assistant"]')) this.#adopt(element);
+    const observer = new MutationObserver(() => this.#element.toggleAttribute("data-is-empty", this.isEmpty));
+    observer.observe(this.#element, { childList: true });
   }
 
   get element() {

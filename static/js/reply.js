@@ -121,6 +121,7 @@ export class Reply {
   #paint() {
     for (const part of Object.values(this.#parts)) part.paint();
     this.#shownPosition = this.#position;
+    this.#element.toggleAttribute("data-is-empty", this.#parts.content.isEmpty);
     this.#showReasoning();
   }
 

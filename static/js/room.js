@@ -158,6 +158,7 @@ export class Room {
   #showState() {
     if (!this.#composer) return;
     const isBusy = this.#log.liveReplies.length > 0 || this.#asking.waiting;
-    this.#composer.state = !this.#stops.isEmpty ? "stopping" : isBusy ? "stop" : "send";
+    const state = !this.#stops.isEmpty ? "stopping" : isBusy ? "stop" : "send";
+    this.#composer.state = this.#log.element.dataset.state = state;
   }
 }
