@@ -13,6 +13,7 @@ import pytest
 from testing.model_server import ModelServer, Script
 from testing.model_server.script import ENDING, OPENING, numbered_text
 from testing.proxy import FaultProxy
+from testing.server_process import wait_until
 from testing.services import PostgresServer, RedisServer
 from testing.storm.room import open_room
 from testing.workers import Site
@@ -141,3 +142,15 @@ async def test_an_owner_that_was_only_cut_off_saves_the_longer_text_when_it_is_b
         assert row.text == room.asking.text(inference_id) == room.other.text(inference_id)
         request = (await asyncio.to_thread(model_server.requests, room.model))[-1]
         assert not request.is_live, "an owner that was reaped stops generating"
+
+
+async def test_no_frame_waits_for_one_that_waits_for_the_database(outage: Outage, model_server: ModelServer) -> None:
+    """CASES 43: a prompt that hangs holds up neither a ping nor the close of its socket."""
+    async with open_room(outage.site, model_server, paced(1, 0.0)) as room, without_database(*outage.proxies):
+        await room.asking.send("send", client_id=str(uuid.uuid4()), text="This will take a while")
+        await room.asking.send("ping", n=43)
+        await room.asking.wait_for("pong", n=43, timeout_seconds=1.5)
+        await room.asking.close()
+        over = f"WEBSOCKET /ws/rooms/{room.room_id}/"
+        owner = outage.site.workers[0]
+        await asyncio.to_thread(wait_until, lambda: over in owner.log(), "the socket's handler has ended")

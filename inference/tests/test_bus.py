@@ -310,3 +310,20 @@ async def test_a_second_join_does_not_return_before_the_group_is_heard(redis_ser
         await bus.join(ROOM)
         assert ROOM in subscriptions(redis_server)
         await first
+
+
+async def test_cancelled_publishes_leave_no_answer_for_the_next_one(redis_server: RedisServer) -> None:
+    """CASES 29: at any step of a command, on connections that others go on to use."""
+    one, other = Bus(redis_layer(redis_server.port)), Bus(redis_layer(redis_server.port))
+    ear = Ear(other)
+    await other.join(ROOM)
+    async with running(one, other):
+        for number in range(300):
+            given_up = asyncio.create_task(one.publish("room.nobody", news(-1)))
+            for _ in range(number % 12):
+                await asyncio.sleep(0)
+            given_up.cancel()
+            assert await one.publish(ROOM, news(number))
+            await asyncio.wait({given_up})
+        await ear.wait_for(299)
+        assert ear.numbers == list(range(300))
