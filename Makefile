@@ -48,7 +48,7 @@ admin: $(VENV)/.site
 
 test: system-packages lint
 	@echo "Running the tests"
-	@$(CLEAN) $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
+	@$(CLEAN) $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 bench: system-packages $(VENV)/.tests
 	@$(CLEAN) $(BIN)/python -m testing.bench $(BENCH)

@@ -46,5 +46,5 @@ def redis_server(session_redis: RedisServer) -> RedisServer:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests come last: Playwright's own loop runs from the first of them to the end of the session, and no
-    other can run beside it."""
+    other can run beside it. `make test` keeps this order in each of its processes."""
     items.sort(key=lambda item: "page" in getattr(item, "fixturenames", ()) or "tests/page/" in item.nodeid)
