@@ -14,8 +14,14 @@ MADE = {"SECRET_KEY", "DATA_DIR", "STATIC_ROOT", "ALLOWED_HOSTS", "PROXY_COUNT"}
 """Settings that become something else than what is written, or whose default depends on others."""
 
 
+def rows_below(heading: str) -> dict[str, str]:
+    """The names and defaults of the table in that section of the guide."""
+    _, _, after = (PROJECT / "docs" / "OPERATIONS.md").read_text().partition(f"\n{heading}\n")
+    return dict(ROW.findall(re.split(r"^##+ ", after, flags=re.MULTILINE)[0]))
+
+
 def documented() -> dict[str, str]:
-    return {name: default or "" for name, default in ROW.findall((PROJECT / "docs" / "OPERATIONS.md").read_text())}
+    return rows_below("## Settings")
 
 
 def exemplary() -> dict[str, str]:
@@ -29,6 +35,13 @@ def as_written(value: object) -> str:
     if isinstance(value, list):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def test_the_guide_has_a_row_for_every_variable_of_composes_own() -> None:
+    compose = (PROJECT / "docker-compose.yml").read_text()
+    used = dict(re.findall(r"\$\{([A-Z_]+):-([^}]*)\}", compose))
+    own = {name: default for name, default in used.items() if name not in site_variables()}
+    assert rows_below("### Compose on the internet") == own
 
 
 def test_the_guide_has_a_row_for_every_setting_and_no_other() -> None:
