@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from chat.tests.page.screen import Screen
+from testing.client import Account
 from testing.model_server import ModelServer, Step
 from testing.services import PROJECT, PostgresServer, RedisServer
 from testing.workers import Site
@@ -68,8 +69,17 @@ def model(model_server: ModelServer) -> Iterator[Model]:
     model_server.unscript(MODEL)
 
 
+@pytest.fixture(scope="session")
+def kept_contexts(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """By person and site: nobody loads the modules and styles of the page again for every test."""
+    kept: dict[str, BrowserContext] = {}
+    yield kept
+    for context in kept.values():
+        context.close()
+
+
 @pytest.fixture
-def new_screen(browser: Browser, site: Site) -> Iterator[NewScreen]:
+def new_screen(browser: Browser, site: Site, kept_contexts: dict[str, BrowserContext]) -> Iterator[NewScreen]:
     """`new_screen("alice")` gives a browser of that person; `new_screen(beside=screen)` a second tab.
 
     Another site than the common one is named by `site=…`; further options are those of a browser context.
@@ -79,19 +89,39 @@ def new_screen(browser: Browser, site: Site) -> Iterator[NewScreen]:
     screens: list[Screen] = []
 
     def make(name: str = "alice", *, beside: Screen | None = None, site: Site = site, **options: Any) -> Screen:
-        context = beside.page.context if beside else browser.new_context(**options)
-        if not beside:
+        account = beside.account if beside else site.account(name)
+        if beside:
+            context = beside.page.context
+        elif options:
+            context = browser.new_context(**options)
             contexts.append(context)
-            account = site.account(name)
-            context.add_cookies([{"name": n, "value": v, "url": site.url} for n, v in account.cookies.items()])
-        screen = Screen(context.new_page(), site.url, account=beside.account if beside else account)
-        screens.append(screen)
-        return screen
+        else:
+            key = f"{name} {site.url}"
+            context = kept_contexts[key] = kept_contexts.get(key) or browser.new_context()
+        page = context.new_page()
+        if not beside:
+            make_clean(context, page, account)
+        screens.append(Screen(page, account.site_url, account=account))
+        return screens[-1]
 
     yield make
+    for screen in screens:
+        screen.page.close()
     for context in contexts:
         context.close()
     assert [fault for screen in screens for fault in screen.faults] == []
+
+
+def make_clean(context: BrowserContext, page: Page, account: Account) -> None:
+    """Leave nothing in the browser but what was loaded, and the person signed in."""
+    url = account.site_url
+    context.set_offline(False)
+    context.clear_permissions()
+    context.clear_cookies()
+    context.add_cookies([{"name": name, "value": value, "url": url} for name, value in account.cookies.items()])
+    session = context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "local_storage"})
+    session.detach()
 
 
 @pytest.fixture

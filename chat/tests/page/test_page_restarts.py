@@ -17,11 +17,18 @@ from testing.workers import Site
 START_SECONDS = 90
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
-    """One of its own: what these tests do to it must not reach the others."""
+    """One of their own: what these tests do to it must not reach the others."""
     with page_site(postgres_server, session_redis, model_server) as running:
         yield running
+
+
+def start_again(site: Site) -> None:
+    for worker in site.workers:
+        worker.launch()
+    for worker in site.workers:
+        worker.start(timeout_seconds=START_SECONDS)
 
 
 def test_a_restarting_worker_loses_no_word(alice: Screen, site: Site, model: Model) -> None:
@@ -33,7 +40,7 @@ def test_a_restarting_worker_loses_no_word(alice: Screen, site: Site, model: Mod
     model.go()
     for worker in site.workers:
         assert worker.wait(10) == 0
-        worker.start(timeout_seconds=START_SECONDS)
+    start_again(site)
     alice.expect_status("completed")
     expect(alice.content).to_have_text("before after")
     expect(alice.page.locator("#link-state")).to_be_hidden(timeout=20_000)
@@ -49,8 +56,7 @@ def test_a_killed_worker_leaves_a_reply_that_says_so_and_can_be_continued(
     wait_until(lambda: "what came" in alice.account.get(path).text, "the text has been saved")
     for worker in site.workers:
         worker.kill()
-    for worker in site.workers:
-        worker.start(timeout_seconds=START_SECONDS)
+    start_again(site)
     expect(alice.reply).to_have_attribute("data-status", "interrupted", timeout=30_000)
     expect(alice.state).to_have_text("The reply was cut off")
     expect(alice.content).to_have_text("what came")

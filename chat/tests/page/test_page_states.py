@@ -126,6 +126,8 @@ def test_interrupted_offers_to_go_on(new_screen: NewScreen, model: Model, own_si
     expect(alice.page.locator("#link-state")).to_have_text("Reconnecting…")
     look(alice, "restarting")
     for worker in own_site.workers:
+        worker.launch()
+    for worker in own_site.workers:
         worker.start(timeout_seconds=90)
     expect(alice.reply).to_have_attribute("data-status", "interrupted", timeout=30_000)
     assert offers(alice) == ["continue", "regenerate", "copy"]
