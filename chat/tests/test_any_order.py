@@ -35,7 +35,7 @@ from chat.journal import DjangoJournal
 from chat.models import Inference, Room
 from chat.prompts import Ask, PromptError
 from chat.stops import Outcome, Stop
-from inference import pulse
+from inference import owners, pulse
 from inference import worker as worker_module
 from inference.bus import Bus
 from inference.engine import Chunk, Completion, Part
@@ -450,7 +450,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     settings.LIMITS = False
     monkeypatch.setattr(pulse, "BEAT_SECONDS", 3600.0)
     monkeypatch.setattr(pulse, "TRUST_SECONDS", 0.0)
-    monkeypatch.setattr(worker_module, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(owners, "ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(worker_module, "ACKNOWLEDGE_SECONDS", 0.1)
     monkeypatch.setattr(worker_module, "SAVE_RETRY_SECONDS", 0.005)
     monkeypatch.setattr(worker_module, "SAVE_ON_EXIT_SECONDS", 0.01)
