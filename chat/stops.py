@@ -123,7 +123,9 @@ def _record(press: Stop) -> _Recorded | None:
     if inference.status in LIVE and Inference.objects.record_stop(signal):
         seconds = time.monotonic() - press.pressed_at
         return _Recorded(replace(signal, recorded_at=time.time()), is_first=True, ending=None, seconds=seconds)
-    inference.refresh_from_db(fields=["status", "position", "stop_requested_at", "stop_position", "stopped_by"])
+    inference = inferences.first()
+    if inference is None:
+        return None  # deleted with its room, meanwhile
     if inference.status in LIVE:
         return _Recorded(signal_of(inference), is_first=False, ending=None)
     return _Recorded(signal, is_first=False, ending=endings.ending_of(inference))

@@ -17,9 +17,10 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from pytest_django.fixtures import Settings
 
-from chat import endings, prompts
+from chat import endings, prompts, stops
 from chat.models import Inference, Message, Room
 from chat.prompts import PromptError, Taken
+from chat.stops import Stop
 from chat.tests.people import ask_of, begin, complete, live, progress_of, result_of, saved, signal_for
 from inference.engine import Turn
 from inference.journal import Status
@@ -137,6 +138,11 @@ def test_of_two_stops_at_once_one_is_recorded(inference: Inference, alice: User,
     finish(inference, "Hello")()
     assert saved(inference) == ("stopped", "Hel", 3)
     assert inference.stopped_by == alice
+
+
+def test_a_stop_that_waited_for_the_rooms_end_finds_nothing(inference: Inference, alice: User, room: Room) -> None:
+    press = Stop(alice, inference.pk, 2, "page", room_id=room.pk)
+    assert overlapping(room.delete, lambda: stops._record(press))[1] is None
 
 
 def test_a_stop_recorded_during_a_checkpoint_survives_it(inference: Inference, alice: User) -> None:
