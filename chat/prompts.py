@@ -93,7 +93,9 @@ def _send(ask: Ask, text: str, parent_id: UUID | None, *, has_parent: bool) -> T
     _refuse_too_many(ask)
     if parent is not None:
         # The lock that a late stop takes too: either it cuts first, or it sees this prompt and lets the reply be.
-        parent = Message.objects.select_for_update().get(pk=parent.pk)
+        parent = Message.objects.select_for_update().filter(pk=parent.pk).first()
+        if parent is None:
+            raise _no_room()  # deleted a moment ago
     prompt = Message.objects.create(
         room=room,
         parent=parent,

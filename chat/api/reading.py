@@ -75,8 +75,10 @@ def message_out(message: Message) -> MessageOut:
 
 def inference_out(user: User, inference_id: UUID) -> InferenceOut:
     """The state of an inference by its row. Raises ApiError `not_found`."""
-    visible_inference(user, inference_id)
-    row = Inference.objects.select_related("stopped_by").get(pk=inference_id)
+    visible = Inference.objects.filter(pk=inference_id, room__in=Room.objects.visible_to(user))
+    row = visible.select_related("stopped_by").first()
+    if row is None:
+        raise not_found("inference")
     code = row.error_code
     return InferenceOut(
         inference_id=row.pk,

@@ -267,7 +267,10 @@ def test_one_regenerate_sent_twice_at_once_is_one_reply(alice: User, room: Room)
     assert Message.objects.filter(room=room, client_id=ask.client_id).count() == 1
 
 
-def test_a_prompt_for_a_room_that_is_being_deleted_finds_no_room(alice: User, room: Room) -> None:
+@pytest.mark.parametrize("has_messages", [False, True])
+def test_a_prompt_for_a_room_that_is_being_deleted_finds_no_room(alice: User, room: Room, has_messages: bool) -> None:
+    if has_messages:
+        complete(begin(alice, room), "Hello")
     _, answer = overlapping(lambda: Room.objects.filter(pk=room.pk).delete(), send_or_refuse(alice, room))
     assert answer == "not_found"
     assert not Message.objects.filter(room=room.pk).exists()
