@@ -107,10 +107,13 @@ async def test_nothing_that_was_said_or_is_secret_is_logged(talkative: Site) -> 
         await program.http.post("/rooms", content=f'{{"title": "{PROMPT}", "no": "{REPLY}"}}')
     alice.http.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"})
     alice.http.get(f"/rooms/found/?q={PROMPT}")
+    for link in ("invited/SECRET-of-an-invitation/", "password/reset/MQ/SECRET-of-a-reset/"):
+        alice.http.get(f"/accounts/{link}")
+    await logged(talkative, path="/accounts/password/reset/...")
     (line,) = await logged(talkative, inference_id=inference_id, level="WARNING")
     assert line["message"].startswith("failed: model_refused_request")
     log = talkative.workers[0].log()
-    for secret in (*alice.cookies.values(), alice.password, token, METRICS_TOKEN, API_KEY):
+    for secret in (*alice.cookies.values(), alice.password, token, METRICS_TOKEN, API_KEY, "SECRET-of"):
         assert secret not in log
     for said in (PROMPT[10:30], REPLY[10:30]):
         assert said not in log
