@@ -77,7 +77,8 @@ class LogIn(LoginView):
 @never_cache
 def account(request: HttpRequest) -> HttpResponse:
     """The person's own page."""
-    return _account_page(request, EmailForm(person(request), initial={"email": person(request).email}))
+    form = EmailForm(person(request), initial={"email": person(request).email})
+    return render(request, "accounts/account.html", {"form": form})
 
 
 @login_required
@@ -86,7 +87,7 @@ def change_email(request: HttpRequest) -> HttpResponse:
     """Another address for mail."""
     form = EmailForm(person(request), request.POST)
     if not form.is_valid():
-        return _account_page(request, form, status=400)
+        return render(request, "accounts/account.html", {"form": form})
     User.objects.filter(pk=person(request).pk).update(email=form.cleaned_data["email"])
     messages.success(request, _("Saved."))
     return redirect("account")
@@ -111,8 +112,7 @@ def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
     """End all sessions and revoke all tokens, for whoever fears that somebody else has one."""
     form = CurrentPasswordForm(person(request), request.POST or None)
     if request.method == "GET" or not form.is_valid():
-        status = 200 if request.method == "GET" else 400
-        return render(request, "accounts/sign_out_everywhere.html", {"form": form}, status=status)
+        return render(request, "accounts/sign_out_everywhere.html", {"form": form})
     _end_everything(person(request), form.cleaned_data["password"])
     logout(request)
     messages.success(request, _("You are signed out everywhere, and your tokens are revoked."))
@@ -152,10 +152,6 @@ class Reset(PasswordResetConfirmView):
         attempts.forget("login", form.user.get_username())
         messages.success(self.request, _("Your password is changed. Log in with it."))
         return super().form_valid(form)
-
-
-def _account_page(request: HttpRequest, form: EmailForm, *, status: int = 200) -> HttpResponse:
-    return render(request, "accounts/account.html", {"form": form}, status=status)
 
 
 @transaction.atomic
