@@ -20,6 +20,7 @@ from chat.presses import Presses
 from inference import chronicle
 from inference.bus import Bus
 from inference.engine import Engine, EngineError
+from inference.ids import context_without_ids
 from inference.life import Life
 from inference.runner import NO_LIMITS, ReplyLimits
 from inference.worker import Worker
@@ -76,7 +77,7 @@ class Runtime:
     def start(self) -> None:
         """Begin to run in the current event loop."""
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="runtime")
+            self._task = asyncio.create_task(self._run(), name="runtime", context=context_without_ids())
 
     async def stop(self, drain_seconds: float) -> None:
         """Close the sockets, let replies end for so long, save the rest, and end everything that was started."""

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from chat import runtime
+from inference.ids import context_without_ids
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,8 @@ class ReactorHook:
     def _start(self) -> None:
         # The reactor's own handlers are in place by now; a second signal would be an error to them.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._reactor.callFromThread(self._stop))
+            # It comes in the midst of something else, whose ids are not its own.
+            signal.signal(number, lambda *_: context_without_ids().run(self._reactor.callFromThread, self._stop))
         # The reactor says that it runs before its event loop does.
         self._reactor.callLater(0, runtime.current)
 

@@ -24,7 +24,7 @@ def _write(moment: Started | FirstChunk | Stopped | Ended | Pressed) -> None:
         case FirstChunk():
             logger.info("first chunk after %.3f s", moment.seconds)
         case Stopped():
-            logger.info("stop heard by %s, from %s", moment.by, moment.source)
+            logger.info("stop from %s, heard by %s", moment.source, moment.by)
         case Pressed():
             logger.info("stop from %s: %s after %.3f s", moment.source, moment.outcome, moment.seconds)
         case Ended():

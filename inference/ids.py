@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from contextvars import Context, ContextVar, copy_context
 from uuid import UUID
 
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
@@ -28,4 +28,12 @@ def context_of_ids() -> Context:
     context = Context()
     for variable in ALL:
         context.run(variable.set, variable.get())
+    return context
+
+
+def context_without_ids() -> Context:
+    """A copy of this context for what belongs to the process, although a request may have begun it."""
+    context = copy_context()
+    for variable in ALL:
+        context.run(variable.set, "")
     return context

@@ -17,7 +17,7 @@ from django.db import IntegrityError
 from chat.models import Message, Room
 from chatsite.logs import JsonLines, TextLines
 from chatsite.requests import Requests
-from inference.ids import REQUEST_ID, about, context_of_ids
+from inference.ids import REQUEST_ID, about, context_of_ids, context_without_ids
 from inference.text import quotes
 
 
@@ -89,6 +89,12 @@ async def test_work_that_outlives_a_request_keeps_its_id_and_nothing_else_of_it(
     REQUEST_ID.set("the-request")
     kept = await asyncio.create_task(_request_id(), context=context_of_ids())
     assert kept == "the-request"
+
+
+async def test_what_a_request_begins_for_the_whole_process_has_no_id() -> None:
+    REQUEST_ID.set("the-request")
+    assert await asyncio.create_task(_request_id(), context=context_without_ids()) == ""
+    assert REQUEST_ID.get() == "the-request"
 
 
 async def _request_id() -> str:
