@@ -165,6 +165,15 @@ def test_offline_and_not_sent(new_screen: NewScreen) -> None:
     alice.page.context.set_offline(False)
 
 
+def test_a_tab_too_many(new_screen: NewScreen) -> None:
+    alice = new_screen("alice")
+    wire = Wire(alice)
+    alice.open_new_room()
+    wire.cut(code=4429)
+    expect(alice.page.locator("#link-state")).to_contain_text("Too many tabs are open.")
+    look(alice, "too-many-tabs")
+
+
 def test_signed_out(new_screen: NewScreen) -> None:
     leaver = new_screen("another-leaver")
     leaver.open_new_room()
