@@ -111,14 +111,17 @@ class CountedReset(PasswordResetForm):
 
 
 def checked_password(user: User, password: str) -> str:
-    """The password, if it is theirs. Raises ValidationError."""
+    """The password, if it is theirs. Raises ValidationError.
+
+    Counted apart from log-ins: a stranger's guesses must not keep a person from changing the password.
+    """
     try:
-        attempts.begin("login", user.get_username(), settings.LOGIN_FAILURES_PER_ACCOUNT)
+        attempts.begin("check", user.get_username(), settings.LOGIN_FAILURES_PER_ACCOUNT)
     except TooManyAttempts as error:
         raise refusal(error) from None
     if not user.check_password(password):
         raise ValidationError(_("That is not your password."), code="wrong")
-    attempts.forget("login", user.get_username())
+    attempts.forget("check", user.get_username())
     return password
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core import mail
+from django.db import connection
 from django.db.models import F
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
+from chat import attempts
 from chat.attempts import address_of
 from chat.models import ApiToken, Attempt, Invitation, Room
 from chat.tests.inside import InsideSite
@@ -75,6 +78,36 @@ def test_the_right_password_makes_wrong_ones_forgotten(client: Client, dora: Use
             log_in(client, "wrong")
         assert log_in(client, PASSWORD).status_code == 302
         client.logout()
+
+
+def test_of_many_guesses_at_the_same_time_no_more_go_on_than_of_many_in_a_row(transactional_db: None) -> None:
+    start, went_on = threading.Barrier(8), []
+
+    def guess() -> None:
+        start.wait(10)
+        try:
+            attempts.begin("login", "dora", 3)
+            went_on.append(1)
+        except attempts.TooManyAttempts:
+            pass
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=guess) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(went_on) <= 3
+    assert Attempt.objects.recent("login", "dora").count() == len(went_on)
+
+
+def test_a_strangers_guesses_keep_nobody_from_changing_the_password(client: Client, dora: User) -> None:
+    for _ in range(11):
+        log_in(Client(), "wrong")
+    client.force_login(dora)
+    fields = {"old_password": PASSWORD, "new_password1": ANOTHER, "new_password2": ANOTHER}
+    assert client.post("/accounts/password/", fields)["Location"] == "/accounts/"
 
 
 def test_a_name_is_one_name_however_it_is_typed(client: Client, dora: User) -> None:
@@ -154,7 +187,7 @@ def test_everybody_may_sign_up_where_it_is_open(client: Client, db: None) -> Non
     assert client.get("/rooms/").status_code == 200
 
 
-@pytest.mark.parametrize("password", ["short", "password123", "newcomer1"])
+@pytest.mark.parametrize("password", ["short", "password123", "newcomer1", "8316529740"])
 def test_a_password_that_is_easily_guessed_is_refused(client: Client, db: None, password: str) -> None:
     answer = client.post("/accounts/signup/", SIGN_UP | {"password1": password, "password2": password})
     assert "password" in answer.context["form"].errors.as_text()
