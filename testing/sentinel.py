@@ -88,6 +88,10 @@ class WatchedRedis:
     def __exit__(self, *exc: object) -> None:
         self._started.close()
 
+    def has_failed_over(self) -> bool:
+        """Whether the sentinels name the replica as the primary."""
+        return all(int(sentinel.sees().get("port", 0)) == self.replica.port for sentinel in self.sentinels)
+
     def _is_watched(self) -> bool:
         with self.replica.client() as client:
             has_copied = client.info("replication")["master_link_status"] == "up"

@@ -19,8 +19,8 @@ from testing.workers import Site
 pytestmark = pytest.mark.processes
 
 TALK: Script = {"steps": [OPENING, {"text": "{n}:{word} ", "repeat": 600, "pace_seconds": 0.05}, *ENDING]}
-RECOVERY_SECONDS = 20.0
-"""The sentinels take some 2 s, the site's watchdog at most 10 s more."""
+RECOVERY_SECONDS = 60.0
+"""The sentinels take some 2 s, the site's watchdog at most 10 s more; longer on a busy machine."""
 
 
 @dataclass
@@ -43,27 +43,31 @@ def watched(postgres_server: PostgresServer, model_server: ModelServer) -> Itera
     postgres_server.drop_database(name)
 
 
-async def stop_from_elsewhere(room: Room) -> float:
-    """Ask on one worker and stop on the other, which holds exactly; gives the seconds until both screens have ended."""
+async def stop_from_elsewhere(room: Room) -> tuple[str, float]:
+    """Ask on one worker and stop on the other: it holds exactly. Gives the outcome, and the seconds until it held."""
     inference_id = (await room.asking.ask("Hello", model=room.model))["inference_id"]
     position = await room.asking.wait_for_position(inference_id, 20)
     pressed_at = asyncio.get_running_loop().time()
     result = await room.other.stop(inference_id, position)
-    assert result["outcome"] in {"stopped", "recorded"}
-    for end in await room.ends(inference_id):
-        assert (end["status"], end["position"]) == ("stopped", position)
+    await room.asking.wait_for("end", inference_id=inference_id, status="stopped", position=position)
+    seconds = asyncio.get_running_loop().time() - pressed_at
+    # This one may learn of it only as it looks for what it has missed.
+    await room.other.wait_for("end", inference_id=inference_id, status="stopped", position=position, timeout_seconds=20)
     assert (await room.row(inference_id)).text == room.asking.text(inference_id)
-    return asyncio.get_running_loop().time() - pressed_at
+    return result["outcome"], seconds
 
 
-async def test_no_stop_is_lost_while_another_redis_takes_over_and_then_they_are_quick_again(
+async def test_no_stop_is_lost_while_another_redis_takes_over_and_then_owners_confirm_them_again(
     watched: Watched, model_server: ModelServer
 ) -> None:
     async with open_room(watched.site, model_server, TALK) as room:
-        await stop_from_elsewhere(room)
+        assert (await stop_from_elsewhere(room))[0] == "stopped"
         await asyncio.to_thread(watched.redis.primary.kill)
-        assert await stop_from_elsewhere(room) < 5
+        outcome, seconds = await stop_from_elsewhere(room)
+        assert outcome in {"stopped", "recorded"}
+        assert seconds < 5
         async with asyncio.timeout(RECOVERY_SECONDS):
-            while await stop_from_elsewhere(room) > 1:
+            while not await asyncio.to_thread(watched.redis.has_failed_over):
+                await stop_from_elsewhere(room)
+            while (await stop_from_elsewhere(room))[0] != "stopped":
                 continue
-    assert int(watched.redis.sentinels[0].sees()["port"]) == watched.redis.replica.port
