@@ -18,7 +18,7 @@ from chat.tree import Tree, Versions
 from inference.engine import Part
 from inference.reply import text_of
 
-RENDERER_VERSION = 1
+RENDERER_VERSION = 2
 """To be raised when `chat.markdown` makes other HTML of the same text."""
 BLOCKS_SECONDS = 86_400
 GROUP_BLOCKS = 20

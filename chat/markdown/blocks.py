@@ -86,10 +86,12 @@ def split(text: str) -> list[str]:
 def link_definitions(sources: list[str]) -> str:
     """The `[label]: target` lines of these blocks, followed by a blank line. To be put before each block."""
     found = [
-        match[1].rstrip()
+        line
         for source in sources
         if "]:" in source and not _FENCED.match(source)
         for match in _DEFINITIONS.finditer(source)
+        for line in match[1].rstrip().split("\n")
+        if _shows_nothing(line)
     ]
     return join_definitions("", "\n".join(found))
 
@@ -143,6 +145,11 @@ def _first_lines(text: str) -> list[int]:
             starts.append(int(match[1]))
         end = max(end, int(match[2]))
     return starts
+
+
+def _shows_nothing(line: str) -> bool:
+    """Whether it is a definition for the parser too: a footnote's text, say, would be shown in every block."""
+    return not comrak.markdown_to_html(line, extension_options=_EXTENSIONS, render_options=_OPTIONS)
 
 
 def _is_too_deep(page: str) -> bool:

@@ -120,6 +120,13 @@ def test_reference_links_reach_over_blocks_wherever_they_are_defined() -> None:
     assert 'href="http://a.example"' in last
 
 
+@pytest.mark.parametrize("line", ["[^1]: The note.", "[note]: two words", "[a]:", "[x]: <unclosed"])
+def test_what_only_looks_like_a_definition_is_shown_once_where_it_stands(line: str) -> None:
+    pages = render(f"First [one].\n\n{line}\n\nLast [one] and [x].")
+    label = line.partition(":")[0]
+    assert [f"{label}:" in page for page in pages] == [False, True, False]
+
+
 def test_a_task_list_has_boxes_that_nobody_can_tick() -> None:
     (page,) = render("- [x] done\n- [ ] open\n")
     assert '<span class="task">☑</span> done' in page
