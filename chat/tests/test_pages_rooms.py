@@ -161,3 +161,10 @@ def test_a_hostile_title_is_text_wherever_it_stands(alices: Client, alice: User)
         assert "<img src=x" not in page
         assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert alices.get(f"/rooms/{room.pk}/export.md")["Content-Type"] == "text/markdown; charset=utf-8"
+
+
+def test_a_prompt_whose_author_is_gone_still_has_a_heading(alices: Client, bob: User, room: Room) -> None:
+    first_prompt(bob, room, "Hello")
+    bob.delete()
+    page = alices.get(f"/rooms/{room.pk}/").content.decode()
+    assert re.search(r"<h2>\s*Somebody\s*</h2>", page)
