@@ -19,7 +19,8 @@ def database(config: Options, *, timeout_seconds: float, pool_size: int) -> Opti
         return {**config, "CONN_MAX_AGE": None, "OPTIONS": _sqlite(timeout_seconds)}
     if config["ENGINE"].endswith("postgresql"):
         options = {**config.get("OPTIONS", {}), **_postgresql(timeout_seconds, pool_size)}
-        return {**config, "CONN_MAX_AGE": 0, "OPTIONS": options}
+        # A pool would hand out connections that a restart of the database has ended.
+        return {**config, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
     raise ImproperlyConfigured("DATABASE_URL must begin with postgresql:// or sqlite://.")
 
 

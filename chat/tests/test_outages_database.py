@@ -154,3 +154,12 @@ async def test_no_frame_waits_for_one_that_waits_for_the_database(outage: Outage
         over = f"WEBSOCKET /ws/rooms/{room.room_id}/"
         owner = outage.site.workers[0]
         await asyncio.to_thread(wait_until, lambda: over in owner.log(), "the socket's handler has ended")
+
+
+async def test_no_request_fails_for_connections_that_the_database_has_ended(outage: Outage) -> None:
+    """A restart of PostgreSQL leaves a pool full of them."""
+    account = outage.site.account_at(outage.site.workers[0], "alice")
+    await asyncio.gather(*(asyncio.to_thread(account.get, "/rooms/") for _ in range(8)))
+    await asyncio.to_thread(outage.proxies[0].reset_all)
+    statuses = [(await asyncio.to_thread(account.get, "/rooms/")).status_code for _ in range(8)]
+    assert statuses == [200] * 8

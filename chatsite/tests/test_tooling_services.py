@@ -112,7 +112,7 @@ def test_no_setting_from_outside_reaches_the_tests_or_the_workers() -> None:
     assert not set(os.environ) & (site_variables() - {"DATABASE_URL", "SECRET_KEY", "DATA_DIR", "STATIC_ROOT"})
     leaky = {"OPENAI_API_KEY": "of somebody", "PATH": "/bin"}
     environment = site_environment(leaky, DATABASE_URL="given")
-    assert set(environment) == {"PATH", "ENV_FILE", "SECRET_KEY", "DATA_DIR", "DATABASE_URL"}
+    assert set(environment) == {"PATH", "ENV_FILE", "SECRET_KEY", "DATA_DIR", "STATIC_ROOT", "DATABASE_URL"}
 
 
 WAITING_TEST = """
