@@ -71,6 +71,8 @@ class News:
         self._worker = worker
         self._rooms: dict[str, _Room] = {}
         self._told: dict[Hashable, float] = {}
+        self._ended: dict[UUID, tuple[Ending, float]] = {}
+        """The last ending that was told of an inference, and when."""
         self._looked_at = timezone.now()
         self._has_new_members = asyncio.Event()
         bus.on("news", self._hear_news)
@@ -176,8 +178,10 @@ class News:
 
     def _hear_end(self, event: Event) -> None:
         ending = ending_of(event)
-        if not self._is_new(ending):
+        earlier, _ = self._ended.get(ending.inference_id, (None, 0.0))
+        if not ending.supersedes(earlier):
             return
+        self._ended[ending.inference_id] = ending, time.monotonic()
         self._worker.hear_end(ending)
         for socket in self._sockets_of(ending.topic):
             socket.end(ending)
@@ -196,6 +200,7 @@ class News:
     def _forget_told(self) -> None:
         oldest = time.monotonic() - TOLD_SECONDS
         self._told = {key: at for key, at in self._told.items() if at > oldest}
+        self._ended = {key: told for key, told in self._ended.items() if told[1] > oldest}
 
 
 def _key_of(frame: Frame) -> Hashable:

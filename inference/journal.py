@@ -70,6 +70,14 @@ class Ending:
     finish_reason: str | None = None
     error_code: str | None = None
 
+    def supersedes(self, earlier: Ending | None) -> bool:
+        """Whether this can have come after the other: events overtake each other where one waits for Redis."""
+        if earlier is None:
+            return True
+        if earlier.status is Status.INTERRUPTED:
+            return self.status is not Status.INTERRUPTED or self.position > earlier.position
+        return earlier.status is Status.COMPLETED and self.status is Status.STOPPED
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

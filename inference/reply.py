@@ -84,9 +84,10 @@ class Reply:
         self._wake()
 
     def end(self, ending: Ending) -> None:
-        """Say how it ended. A later ending, which cuts a finished reply back, replaces the first."""
-        self.ending = ending
-        self.freeze(ending.position)
+        """Say how it ended. A later ending, which cuts a finished reply back, replaces the first; never the reverse."""
+        if ending.supersedes(self.ending):
+            self.ending = ending
+            self.freeze(ending.position)
 
     def read(self, cursor: int, max_length: int) -> Delta | None:
         """The text after `cursor` up to the end of its part's run, at most `max_length` long; None at the end."""

@@ -15,7 +15,7 @@ from testing.model_server.script import ENDING, OPENING, numbered_text
 from testing.proxy import FaultProxy
 from testing.server_process import wait_until
 from testing.services import PostgresServer, RedisServer
-from testing.storm.room import open_room
+from testing.storm.room import Room, open_room
 from testing.workers import Site
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
@@ -146,7 +146,13 @@ async def test_an_owner_that_was_only_cut_off_saves_the_longer_text_when_it_is_b
 
 async def test_no_frame_waits_for_one_that_waits_for_the_database(outage: Outage, model_server: ModelServer) -> None:
     """CASES 43: a prompt that hangs holds up neither a ping nor the close of its socket."""
-    async with open_room(outage.site, model_server, paced(1, 0.0)) as room, without_database(*outage.proxies):
+    async with open_room(outage.site, model_server, paced(1, 0.0)) as room:
+        await room.asking.wait_for("hello")
+        await _ask_in_vain(outage, room)
+
+
+async def _ask_in_vain(outage: Outage, room: Room) -> None:
+    async with without_database(*outage.proxies):
         await room.asking.send("send", client_id=str(uuid.uuid4()), text="This will take a while")
         await room.asking.send("ping", n=43)
         await room.asking.wait_for("pong", n=43, timeout_seconds=1.5)

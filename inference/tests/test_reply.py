@@ -164,3 +164,10 @@ def test_overlapping_snapshots_of_one_reply_build_that_reply(runs: list[Run], da
         assert flat(copy.runs()) == flat(runs)[: copy.position]
     assert copy.extend(0, owner.runs())
     assert flat(copy.runs()) == flat(runs)
+
+
+def test_an_ending_that_was_overtaken_does_not_bring_back_what_a_stop_has_cut() -> None:
+    reply = reply_of((C, "Hello world"))
+    reply.end(stopped := ending_at(5))
+    reply.end(ending_at(11, Status.COMPLETED))
+    assert (reply.ending, reply.position) == (stopped, 5)
