@@ -50,10 +50,12 @@ class ReactorHook:
     def install(self) -> None:
         """To be called once, before the reactor runs."""
         from chatsite.close_codes import allow_registered_codes
+        from chatsite.eager_writes import write_eagerly
         from chatsite.requests import silence_daphne
 
         allow_registered_codes()
         silence_daphne()
+        write_eagerly(self._reactor)
         self._reactor.callWhenRunning(self._start)
 
     def _start(self) -> None:
