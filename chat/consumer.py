@@ -35,6 +35,8 @@ INTERNAL_ERROR = 1011
 TRY_AGAIN_LATER = 1013
 MAX_WAITING_FRAMES = 100
 MAX_WAITING_STOPS = 100
+FOLLOW_SECONDS = 2.0
+"""How long a socket that was told of a live reply has to follow it before it hears of its end without its text."""
 STOP_FIRST_SECONDS = 2.0
 """How long a prompt waits for the stops that this socket has sent before it."""
 
@@ -54,7 +56,9 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self._stops: dict[asyncio.Task[None], UUID] = {}
         self._inbox: asyncio.Queue[ClientFrame] = asyncio.Queue(MAX_WAITING_FRAMES)
         self._follows: dict[UUID, Ending | None] = {}
-        """What the client has asked to follow and not been shown yet, with the ending that was told meanwhile."""
+        """What the client follows, or may be about to, and was not shown yet, with the ending that came meanwhile."""
+        self._unasked: set[UUID] = set()
+        """Those of them that it has not asked for yet."""
         self._opened = asyncio.Event()
         try:
             await super().__call__(scope, receive, send)
@@ -90,8 +94,9 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             return
         if self.screen.end(ending):
             return
-        if ending.inference_id in self._follows:
+        if ending.inference_id in self._follows or not self._opened.is_set():
             # Not before its text: both come in answer to the `follow`.
+            self._expect_follow(ending.inference_id)
             self._follows[ending.inference_id] = ending
         elif self.screen.is_html:
             # Only the row knows the text that the page has to show now.
@@ -118,6 +123,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
                     raise _too_many(frame) from None
                 if isinstance(frame, frames.Follow):
                     self._follows.setdefault(frame.inference_id)
+                    self._unasked.discard(frame.inference_id)
 
     def _hand_over_stop(self, frame: frames.Stop) -> None:
         if len(self._stops) >= MAX_WAITING_STOPS and not self._is_first_stop(frame.inference_id):
@@ -147,9 +153,26 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self.asking = Asking(self.runtime, self.visit)
         # Joined before the rows are read, so that nothing falls between.
         await self.runtime.news.join(self)
-        await self.screen.send(await hello(self.runtime.worker, self.visit.room))
+        greeting = await hello(self.runtime.worker, self.visit.room)
+        await self.screen.send(greeting)
+        for live in greeting["live"]:
+            # It may be on its way while the reply ends: an `end` now would come before the text.
+            self._expect_follow(UUID(live["inference_id"]))
+        asyncio.get_running_loop().call_later(FOLLOW_SECONDS, self._expect_follows_no_more)
         self._opened.set()
         self._spawn(self._run_screen())
+
+    def _expect_follow(self, inference_id: UUID) -> None:
+        if inference_id not in self._follows:
+            self._follows[inference_id] = None
+            self._unasked.add(inference_id)
+
+    def _expect_follows_no_more(self) -> None:
+        for inference_id in self._unasked:
+            ending = self._follows.pop(inference_id, None)
+            if ending is not None:
+                self.end(ending)
+        self._unasked.clear()
 
     def _door(self) -> Door:
         headers = dict(self.scope["headers"])

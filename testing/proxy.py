@@ -215,8 +215,9 @@ class FaultProxy(TcpProxy):
         self._call(self._set_flow(True, new_connections=True))
 
     def reset_all(self) -> None:
-        """RST to both ends of every open connection."""
+        """RST to both ends of every open connection, which are sent when this returns."""
         self._call(self._each(Connection.reset))
+        self._call(asyncio.sleep(0))
 
     def close_all(self) -> None:
         """FIN to both ends of every open connection."""

@@ -63,6 +63,24 @@ async def test_following_with_the_end_in_flight_gives_the_tail_and_the_end(
             await socket.close()
 
 
+async def test_an_end_waits_for_the_follow_that_is_on_its_way(site: Site, model_server: ModelServer) -> None:
+    """It was live in the socket's `hello`; a client that never follows hears of the end all the same."""
+    script: Script = {"steps": [OPENING, {"text": WORDS, "repeat": 20}, {"wait_go": True}, *ENDING]}
+    async with open_room(site, model_server, script) as room:
+        inference_id = await room.ask()
+        await room.other.wait_for_position(inference_id, len(whole(20)))
+        account = site.account_at(site.workers[1], "alice")
+        async with account.open_room(room.room_id) as follows, account.open_room(room.room_id) as only_listens:
+            for socket in (follows, only_listens):
+                assert (await socket.wait_for("hello"))["live"]
+            await asyncio.to_thread(model_server.go, room.model)
+            await room.other.wait_for("end", inference_id=inference_id)
+            await follows.follow(inference_id)
+            await follows.wait_for("end", inference_id=inference_id)
+            assert follows.text(inference_id) == whole(20)
+            await only_listens.wait_for("end", inference_id=inference_id)
+
+
 async def test_twenty_drops_in_one_reply_double_and_lose_nothing(site: Site, model_server: ModelServer) -> None:
     """CASES 22, and reconnecting in mid-block: each time to another worker."""
     async with open_room(site, model_server, paced(100, 0.05)) as room:
