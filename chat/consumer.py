@@ -59,6 +59,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         """What the client follows, or may be about to, and was not shown yet, with the ending that came meanwhile."""
         self._unasked: set[UUID] = set()
         """Those of them that it has not asked for yet."""
+        self._patience: asyncio.TimerHandle | None = None
         self._opened = asyncio.Event()
         try:
             await super().__call__(scope, receive, send)
@@ -158,7 +159,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         for live in greeting["live"]:
             # It may be on its way while the reply ends: an `end` now would come before the text.
             self._expect_follow(UUID(live["inference_id"]))
-        asyncio.get_running_loop().call_later(FOLLOW_SECONDS, self._expect_follows_no_more)
+        self._patience = asyncio.get_running_loop().call_later(FOLLOW_SECONDS, self._expect_follows_no_more)
         self._opened.set()
         self._spawn(self._run_screen())
 
@@ -274,6 +275,9 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             await self.close(code=INTERNAL_ERROR)
 
     async def _end(self) -> None:
+        if self._patience is not None:
+            # It would begin to show a reply, on a screen that nobody closes any more.
+            self._patience.cancel()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
