@@ -69,7 +69,9 @@ class Runtime:
         )
         self.news = News(self.bus, self.worker)
         self.metrics.add(Now(self._gauges()))
-        self.gathering = Gathering(self.metrics.registry, bus=self.bus, worker_id=self.worker.worker_id)
+        self.gathering = Gathering(
+            self.metrics.registry, bus=self.bus, worker_id=self.worker.worker_id, spawn=self.worker.spawn
+        )
         self.streams: Counter[int] = Counter()
         """How many event streams each person has open here."""
         self._task: asyncio.Task[None] | None = None

@@ -7,7 +7,7 @@ in a sum made here the end of a worker would look like a counter that starts aga
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import UUID, uuid4
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,12 +25,12 @@ Told = dict[str, list[Metric]]
 class Gathering:
     """Asks, and answers when another worker asks: one event to all and one back from each, whenever somebody asks."""
 
-    def __init__(self, registry: CollectorRegistry, *, bus: Bus, worker_id: UUID) -> None:
+    def __init__(self, registry: CollectorRegistry, *, bus: Bus, worker_id: UUID, spawn: Callable[..., object]) -> None:
         self._registry = registry
         self._bus = bus
         self._worker = str(worker_id)
         self._asked: dict[str, Told] = {}
-        self._tasks: set[asyncio.Task[bool]] = set()
+        self._spawn = spawn
         bus.on("tell_metrics", self._hear_question)
         bus.on("metrics", self._hear_answer)
 
@@ -57,9 +57,7 @@ class Gathering:
             return
         answer = {"type": "metrics", "question": event["question"], "worker": self._worker}
         families = [_packed(family) for family in self._registry.collect()]
-        task = asyncio.create_task(self._bus.send(event["reply_to"], {**answer, "families": families}))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._spawn(self._bus.send(event["reply_to"], {**answer, "families": families}))
 
     def _hear_answer(self, event: Event) -> None:
         told = self._asked.get(event["question"])
