@@ -111,7 +111,7 @@ class Mirrors:
     def end(self, ending: Ending) -> None:
         """An inference has ended; if its mirror lacks text before the ending, it is fetched first."""
         mirror = self._mirrors.get(ending.inference_id)
-        if mirror is None or mirror.reply.ending == ending:
+        if mirror is None or not ending.supersedes(mirror.reply.ending):
             return
         if mirror.reply.generated_position >= ending.position:
             mirror.reply.end(ending)
