@@ -9,6 +9,7 @@ import logging
 import re
 import sys
 import time
+from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -80,7 +81,8 @@ class _Exchange:
             self._status = message.get("code", NO_STATUS)
         return message
 
-    async def send(self, message: Any) -> None:
+    def send(self, message: Any) -> Awaitable[None]:
+        """Once for each frame, so it adds no coroutine of its own to the server's."""
         match message["type"]:
             case "http.response.start":
                 self._status = message["status"]
@@ -89,7 +91,8 @@ class _Exchange:
                 message = self._with_id(message)
             case "websocket.close":
                 self._status = message.get("code", NORMAL_CLOSURE)
-        await self._send(message)
+        sent: Awaitable[None] = self._send(message)
+        return sent
 
     def log(self) -> None:
         """One line, without the query, which may hold what is nobody's business."""
