@@ -120,7 +120,13 @@ def _change(user: AbstractBaseUser | AnonymousUser, room_id: UUID, fields: Query
     room = get_object_or_404(theirs, pk=room_id)
     form = RoomSettingsForm({**model_to_dict(room, RoomSettingsForm.Meta.fields), **fields.dict()}, instance=room)
     if form.is_valid():
-        for name in form.changed_data:
-            setattr(room, name, clean(form.cleaned_data[name]))
-        room.save(update_fields=form.changed_data)
+        _update(theirs, room, {name: clean(form.cleaned_data[name]) for name in form.changed_data})
     return room, form
+
+
+def _update(theirs: QuerySet[Room], room: Room, changes: dict[str, str]) -> None:
+    # One statement, which finds nothing when the room, or the person's place in it, has gone meanwhile.
+    if changes and not Room.objects.filter(pk__in=theirs.values("pk"), id=room.pk).update(**changes):
+        raise Http404
+    for name, value in changes.items():
+        setattr(room, name, value)

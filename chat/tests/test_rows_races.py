@@ -15,10 +15,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from django.http import Http404, QueryDict
 from pytest_django.fixtures import Settings
 
 from chat import endings, prompts, stops
 from chat.models import Inference, Message, Room
+from chat.pages.rooms import _change
 from chat.prompts import PromptError, Taken
 from chat.stops import Stop
 from chat.tests.people import ask_of, begin, complete, live, progress_of, result_of, saved, signal_for
@@ -274,6 +276,14 @@ def test_a_prompt_for_a_room_that_is_being_deleted_finds_no_room(alice: User, ro
     _, answer = overlapping(lambda: Room.objects.filter(pk=room.pk).delete(), send_or_refuse(alice, room))
     assert answer == "not_found"
     assert not Message.objects.filter(room=room.pk).exists()
+
+
+def test_a_rename_that_waited_for_the_rooms_end_finds_no_room(alice: User, room: Room) -> None:
+    def rename() -> None:
+        with pytest.raises(Http404):
+            _change(alice, room.pk, QueryDict("title=Too+late"))
+
+    overlapping(lambda: Room.objects.filter(pk=room.pk).delete(), rename)
 
 
 def test_many_who_finish_stop_and_save_at_once_agree_in_the_end(alice: User) -> None:
