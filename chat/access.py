@@ -1,4 +1,4 @@
-"""Who is behind a session, and may they be in a room. Asked when a socket opens and again while it is open."""
+"""Who is behind a session, and may they be in a room. Asked by pages, when a socket opens, and while it is open."""
 
 from __future__ import annotations
 
@@ -46,6 +46,12 @@ class Visit:
     @property
     def can_write(self) -> bool:
         return self.role in Membership.WRITING_ROLES
+
+
+def person(request: HttpRequest) -> User:
+    """Who is signed in, behind `login_required`."""
+    assert isinstance(request.user, User)  # noqa: S101  # for the type checker; `login_required` has looked
+    return request.user
 
 
 def person_of(session_key: str) -> User | None:

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.generic.edit import FormView
 
 from chat import attempts
+from chat.access import person
 from chat.models import ApiToken, Invitation
 from chat.pages.account_forms import (
     CountedLogin,
@@ -29,7 +30,6 @@ from chat.pages.account_forms import (
     EmailForm,
     SignUpForm,
 )
-from chat.pages.tokens import person
 
 
 class SignUp(FormView[SignUpForm]):

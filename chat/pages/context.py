@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 THEMES = ("", "light", "dark")
 
 
-def theme_and_models(request: HttpRequest) -> dict[str, str | int]:
+def about_site(request: HttpRequest) -> dict[str, str | int]:
     """The theme of this browser, which model answers if it is a demo, how long texts may be, how people get in."""
     chosen = request.COOKIES.get("theme", "")
     is_demo = not settings.OPENAI_BASE_URL

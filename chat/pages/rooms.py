@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 from django.views.generic import DeleteView, ListView
 
 from chat import runtime
+from chat.access import person
 from chat.database import rows
 from chat.forms import RoomForm, RoomSettingsForm
 from chat.frames import room_frame
@@ -54,7 +55,7 @@ class RoomList(LoginRequiredMixin, ListView[Room]):
         if not form.is_valid():
             return HttpResponse(form.errors.as_text(), status=400, content_type="text/plain; charset=utf-8")
         try:
-            room = make_room(request.user, form.cleaned_data["title"])  # type: ignore[arg-type]  # signed in
+            room = make_room(person(request), form.cleaned_data["title"])
         except TooManyRooms:
             return self._refuse()
         return redirect("room", room_id=room.pk)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from chat.access import person
 from chat.models import ApiToken
 
 MAX_TOKENS = 20
@@ -46,12 +47,6 @@ def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """Delete a token; requests with it are refused from now on."""
     get_object_or_404(ApiToken.objects.of(person(request)), pk=token_id).delete()
     return redirect("tokens")
-
-
-def person(request: HttpRequest) -> User:
-    """Who is signed in, behind `login_required`."""
-    assert isinstance(request.user, User)  # noqa: S101  # for the type checker; `login_required` has looked
-    return request.user
 
 
 def _make(user: User, form: Any) -> tuple[str, Any]:

@@ -13,7 +13,7 @@ import { Follower } from "./scroll.js";
 import { RoomSettings } from "./settings.js";
 import { RoomSocket } from "./socket.js";
 import { Stops } from "./stops.js";
-import { showRoom } from "./title.js";
+import { showRoom } from "./heading.js";
 
 const page = document.body.dataset;
 

@@ -6,7 +6,7 @@ import { sentence } from "./i18n.js";
 import { Models } from "./models.js";
 import { rename } from "./renaming.js";
 import { post } from "./requests.js";
-import { showTitle } from "./title.js";
+import { showTitle } from "./heading.js";
 
 export class RoomSettings {
   #title = document.getElementById("title");

@@ -3,7 +3,7 @@
 import { askWhetherToDelete } from "./dialogs.js";
 import { rename } from "./renaming.js";
 import { Search } from "./search.js";
-import { showTitle, showTitleInSidebar } from "./title.js";
+import { showTitle, showTitleInSidebar } from "./heading.js";
 
 const GAP_PIXELS = 4;
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
