@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 
 import hypothesis
@@ -24,9 +23,8 @@ def postgres_server() -> PostgresServer:
 @pytest.fixture
 def database_url(postgres_server: PostgresServer) -> Iterator[str]:
     """A migrated, empty database of its own for a test with real server processes."""
-    name = f"site_{uuid.uuid4().hex}"
-    yield postgres_server.create_database(name)
-    postgres_server.drop_database(name)
+    with postgres_server.new_database() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import suppress
+import uuid
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -123,6 +124,15 @@ class PostgresServer(ServerProcess):
         query = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
         self._execute(query.format(sql.Identifier(name), sql.Identifier(template)))
         return self.database_url(name)
+
+    @contextmanager
+    def new_database(self, *, template: str = TEMPLATE_DATABASE) -> Iterator[str]:
+        """One of a name of its own, by its URL, for as long as it is needed."""
+        name = f"site_{uuid.uuid4().hex}"
+        try:
+            yield self.create_database(name, template=template)
+        finally:
+            self.drop_database(name)
 
     def drop_database(self, name: str) -> None:
         """Also ends the connections to it."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx
 import pytest
@@ -100,11 +100,8 @@ class Api:
 
 @pytest.fixture(scope="module")
 def api(postgres_server: PostgresServer) -> Iterator[Api]:
-    name = f"fuzz_{uuid4().hex}"
-    database_url = postgres_server.create_database(name)
-    with Site(
-        1, database_url=database_url, DEMO_CHUNK_SECONDS="0", LIMITS="off", DATABASE_TIMEOUT_SECONDS="30"
-    ) as site:
+    variables = {"DEMO_CHUNK_SECONDS": "0", "LIMITS": "off", "DATABASE_TIMEOUT_SECONDS": "30"}
+    with postgres_server.new_database() as database_url, Site(1, database_url=database_url, **variables) as site:
         account = site.account("alice")
         for name_of_other in ("bob", "charlie"):
             site.account(name_of_other)
@@ -113,7 +110,6 @@ def api(postgres_server: PostgresServer) -> Iterator[Api]:
             found = Api(http, http.get("/api/v1/openapi.json").json())
             found.converse()
             yield found
-    postgres_server.drop_database(name)
 
 
 def body_of(api: Api, operation: Schema, draw: st.DataObject) -> bytes | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,15 +31,12 @@ class Watched:
 @pytest.fixture
 def watched(postgres_server: PostgresServer, model_server: ModelServer) -> Iterator[Watched]:
     """Two workers."""
-    name = f"site_{uuid.uuid4().hex}"
-    with WatchedRedis() as redis:
+    with postgres_server.new_database() as database_url, WatchedRedis() as redis:
         variables = {"CHAT_DEFAULT_MODEL": "steady", "LIMITS": "off"}
-        database_url = postgres_server.create_database(name)
         with Site(
             2, database_url=database_url, redis_url=redis.url, openai_base_url=model_server.url, **variables
         ) as site:
             yield Watched(site, redis)
-    postgres_server.drop_database(name)
 
 
 async def stop_from_elsewhere(room: Room) -> tuple[str, float]:

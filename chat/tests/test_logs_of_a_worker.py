@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -32,20 +31,21 @@ def talkative(postgres_server: PostgresServer, session_redis: RedisServer, model
     """One worker that logs as much as it can."""
     model_server.script("seagulls", {"steps": [{"text": REPLY}, {"finish": "stop"}, {"done": True}]})
     model_server.script("parrot", {"status": 400, "json": ECHOED})
-    name = f"logs_{uuid4().hex}"
-    with Site(
-        1,
-        database_url=postgres_server.create_database(name),
-        redis_url=session_redis.url,
-        openai_base_url=model_server.url,
-        OPENAI_API_KEY=API_KEY,
-        CHAT_DEFAULT_MODEL="steady",
-        METRICS_TOKEN=METRICS_TOKEN,
-        LOG_FORMAT="json",
-        LOG_LEVEL="DEBUG",
-    ) as site:
+    with (
+        postgres_server.new_database() as database_url,
+        Site(
+            1,
+            database_url=database_url,
+            redis_url=session_redis.url,
+            openai_base_url=model_server.url,
+            OPENAI_API_KEY=API_KEY,
+            CHAT_DEFAULT_MODEL="steady",
+            METRICS_TOKEN=METRICS_TOKEN,
+            LOG_FORMAT="json",
+            LOG_LEVEL="DEBUG",
+        ) as site,
+    ):
         yield site
-    postgres_server.drop_database(name)
 
 
 def lines_of(site: Site) -> list[Line]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -23,17 +22,18 @@ TOKEN = "a-token-for-prometheus"
 @pytest.fixture(scope="module")
 def pair(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
     """Two workers with metrics."""
-    name = f"metrics_{uuid4().hex}"
-    with Site(
-        2,
-        database_url=postgres_server.create_database(name),
-        redis_url=session_redis.url,
-        openai_base_url=model_server.url,
-        CHAT_DEFAULT_MODEL="steady",
-        METRICS_TOKEN=TOKEN,
-    ) as site:
+    with (
+        postgres_server.new_database() as database_url,
+        Site(
+            2,
+            database_url=database_url,
+            redis_url=session_redis.url,
+            openai_base_url=model_server.url,
+            CHAT_DEFAULT_MODEL="steady",
+            METRICS_TOKEN=TOKEN,
+        ) as site,
+    ):
         yield site
-    postgres_server.drop_database(name)
 
 
 class Scrape:

@@ -35,23 +35,21 @@ class Outage:
 
 @pytest.fixture(scope="module")
 def outage(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Outage]:
-    name = f"site_{uuid.uuid4().hex}"
-    database_url = postgres_server.create_database(name)
-    site = Site(
-        3,
-        database_url=database_url,
-        redis_url=session_redis.url,
-        openai_base_url=model_server.url,
-        REDIS_PREFIX=name,
-        CHAT_DEFAULT_MODEL="echo",
-        LIMITS="off",
-    )
     with ExitStack() as stack:
+        database_url = stack.enter_context(postgres_server.new_database())
+        site = Site(
+            3,
+            database_url=database_url,
+            redis_url=session_redis.url,
+            openai_base_url=model_server.url,
+            REDIS_PREFIX=uuid.uuid4().hex,
+            CHAT_DEFAULT_MODEL="echo",
+            LIMITS="off",
+        )
         proxies = [stack.enter_context(FaultProxy(postgres_server.port)) for _ in site.workers]
         for worker, proxy in zip(site.workers, proxies, strict=True):
             worker.variables["DATABASE_URL"] = database_url.replace(f":{postgres_server.port}/", f":{proxy.port}/")
         yield Outage(stack.enter_context(site), proxies)
-    postgres_server.drop_database(name)
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,16 +33,13 @@ class Outage:
 
 @pytest.fixture(scope="module")
 def outage(postgres_server: PostgresServer, model_server: ModelServer) -> Iterator[Outage]:
-    name = f"site_{uuid.uuid4().hex}"
-    database_url = postgres_server.create_database(name)
-    with RedisServer() as redis, FaultProxy(redis.port) as proxy:
+    with postgres_server.new_database() as database_url, RedisServer() as redis, FaultProxy(redis.port) as proxy:
         redis_url = f"redis://127.0.0.1:{proxy.port}/0"
         variables = {"CHAT_DEFAULT_MODEL": "echo", "LIMITS": "off"}
         with Site(
             3, database_url=database_url, redis_url=redis_url, openai_base_url=model_server.url, **variables
         ) as site:
             yield Outage(site, redis, proxy)
-    postgres_server.drop_database(name)
 
 
 async def stop_from_elsewhere(outage: Outage, model_server: ModelServer, *faults: str) -> None:

@@ -31,19 +31,20 @@ def mortal_site(
     postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer
 ) -> Iterator[Site]:
     """Three workers of this module's own."""
-    name = f"site_{uuid.uuid4().hex}"
-    with Site(
-        3,
-        database_url=postgres_server.create_database(name),
-        redis_url=session_redis.url,
-        openai_base_url=model_server.url,
-        REDIS_PREFIX=name,
-        CHAT_DEFAULT_MODEL="echo",
-        DRAIN_SECONDS="20",
-        LIMITS="off",
-    ) as site:
+    with (
+        postgres_server.new_database() as database_url,
+        Site(
+            3,
+            database_url=database_url,
+            redis_url=session_redis.url,
+            openai_base_url=model_server.url,
+            REDIS_PREFIX=uuid.uuid4().hex,
+            CHAT_DEFAULT_MODEL="echo",
+            DRAIN_SECONDS="20",
+            LIMITS="off",
+        ) as site,
+    ):
         yield site
-    postgres_server.drop_database(name)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,11 +28,11 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
 @pytest.fixture(scope="module")
 def site(postgres_server: PostgresServer, llama: LlamaServer) -> Iterator[Site]:
     """One worker whose model is llama.cpp's server; it finds the model's name by itself."""
-    name = f"site_{uuid.uuid4().hex}"
-    database_url = postgres_server.create_database(name)
-    with Site(1, database_url=database_url, openai_base_url=llama.url) as started:
+    with (
+        postgres_server.new_database() as database_url,
+        Site(1, database_url=database_url, openai_base_url=llama.url) as started,
+    ):
         yield started
-    postgres_server.drop_database(name)
 
 
 async def test_a_stop_on_the_site_ends_the_computing_of_llama_cpp_within_a_second(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -31,18 +30,19 @@ DRAIN_SECONDS = 20
 def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
     """Two workers of the old version."""
     model_server.script(MODEL, TALK)
-    name = f"site_{uuid.uuid4().hex}"
-    with Site(
-        2,
-        database_url=postgres_server.create_database(name),
-        redis_url=session_redis.url,
-        openai_base_url=model_server.url,
-        CHAT_DEFAULT_MODEL=MODEL,
-        DRAIN_SECONDS=str(DRAIN_SECONDS),
-        LIMITS="off",
-    ) as running:
+    with (
+        postgres_server.new_database() as database_url,
+        Site(
+            2,
+            database_url=database_url,
+            redis_url=session_redis.url,
+            openai_base_url=model_server.url,
+            CHAT_DEFAULT_MODEL=MODEL,
+            DRAIN_SECONDS=str(DRAIN_SECONDS),
+            LIMITS="off",
+        ) as running,
+    ):
         yield running
-    postgres_server.drop_database(name)
 
 
 async def talk(site: Site, name: str, updated: asyncio.Event) -> int:

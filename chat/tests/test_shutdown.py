@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -24,19 +23,20 @@ def restartable(
     postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer
 ) -> Iterator[Site]:
     """Two workers that a test may end."""
-    name = f"site_{uuid.uuid4().hex}"
     model_server.script("brief", {"steps": [{"text": WORD, "repeat": 40, "pace_seconds": 0.1}, {"finish": "stop"}]})
-    with Site(
-        2,
-        database_url=postgres_server.create_database(name),
-        redis_url=session_redis.url,
-        openai_base_url=model_server.url,
-        CHAT_DEFAULT_MODEL="brief",
-        DRAIN_SECONDS="20",
-        LIMITS="off",
-    ) as site:
+    with (
+        postgres_server.new_database() as database_url,
+        Site(
+            2,
+            database_url=database_url,
+            redis_url=session_redis.url,
+            openai_base_url=model_server.url,
+            CHAT_DEFAULT_MODEL="brief",
+            DRAIN_SECONDS="20",
+            LIMITS="off",
+        ) as site,
+    ):
         yield site
-    postgres_server.drop_database(name)
 
 
 async def start_reply(account: Account, room_id: str) -> tuple[RoomClient, str, int]:

@@ -66,15 +66,14 @@ def test_a_secret_that_nobody_gave_is_made_once_and_is_nobody_elses_to_read(tmp_
 @pytest.fixture(scope="module")
 def proxy(postgres_server: PostgresServer) -> Iterator[Nginx]:
     """Our proxy before one worker that people know as https://chat.example.org."""
-    name = f"deployment_{secrets.token_hex(8)}"
-    variables = {"DATABASE_URL": postgres_server.create_database(name), "PUBLIC_URL": PUBLIC_URL, "DRAIN_SECONDS": "1"}
-    variables |= {"LOGIN_FAILURES_PER_ADDRESS": "3"}
     collect_static_files()
-    root = {"DJANGO_SUPERUSER_PASSWORD": PASSWORD, **variables}
-    assert manage("createsuperuser", "--noinput", "--username", ADMIN, "--email", "", **root).returncode == 0
-    with Worker(variables) as worker, Nginx([worker.port]) as nginx:
-        yield nginx
-    postgres_server.drop_database(name)
+    with postgres_server.new_database() as url:
+        variables = {"DATABASE_URL": url, "PUBLIC_URL": PUBLIC_URL, "DRAIN_SECONDS": "1"}
+        variables |= {"LOGIN_FAILURES_PER_ADDRESS": "3"}
+        root = {"DJANGO_SUPERUSER_PASSWORD": PASSWORD, **variables}
+        assert manage("createsuperuser", "--noinput", "--username", ADMIN, "--email", "", **root).returncode == 0
+        with Worker(variables) as worker, Nginx([worker.port]) as nginx:
+            yield nginx
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 
 import psycopg
@@ -27,9 +26,8 @@ pytestmark = pytest.mark.processes
 @pytest.fixture
 def empty_url(postgres_server: PostgresServer) -> Iterator[str]:
     """A database without a table."""
-    name = f"empty_{uuid.uuid4().hex}"
-    yield postgres_server.create_database(name, template="template1")
-    postgres_server.drop_database(name)
+    with postgres_server.new_database(template="template1") as url:
+        yield url
 
 
 def migration_of(database_url: str, **variables: str) -> subprocess.Popen[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,12 +47,12 @@ def translations() -> None:
 
 @contextmanager
 def page_site(postgres: PostgresServer, redis: RedisServer, model: ModelServer, **others: str) -> Iterator[Site]:
-    name = f"pages_{uuid.uuid4().hex}"
-    database_url = postgres.create_database(name)
     variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"} | others
-    with Site(2, database_url=database_url, redis_url=redis.url, openai_base_url=model.url, **variables) as running:
+    with (
+        postgres.new_database() as database_url,
+        Site(2, database_url=database_url, redis_url=redis.url, openai_base_url=model.url, **variables) as running,
+    ):
         yield running
-    postgres.drop_database(name)
 
 
 @pytest.fixture(scope="session")
