@@ -10,6 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 Options = dict[str, Any]
 
 SENTINEL_PORT = 26379
+RECONNECT_SECONDS = 1.0
+"""How long the pool tries for a connection before somebody has to ask again. It waits twice as long after each failure,
+so after an outage it would wait for as long as that has lasted."""
 REDIS_FORMS = "redis://, rediss://, redis+sentinel:// or rediss+sentinel://"
 
 
@@ -80,7 +83,12 @@ def _postgresql(timeout_seconds: float, pool_size: int) -> Options:
     """A bounded pool, and a bound on every wait."""
     milliseconds = int(timeout_seconds * 1000)
     return {
-        "pool": {"min_size": 1, "max_size": pool_size, "timeout": timeout_seconds},
+        "pool": {
+            "min_size": 1,
+            "max_size": pool_size,
+            "timeout": timeout_seconds,
+            "reconnect_timeout": RECONNECT_SECONDS,
+        },
         "connect_timeout": max(2, int(timeout_seconds)),
         "tcp_user_timeout": milliseconds,
         "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
