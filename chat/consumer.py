@@ -22,7 +22,7 @@ from chat.access import NO_SUCH_ROOM, Door, Refused, Visit, enter
 from chat.asking import Asking
 from chat.database import rows
 from chat.frames import ClientFrame, FrameError
-from chat.hello import belongs_to, hello
+from chat.hello import belongs_to, greeting
 from chat.screen import ClientIsGone, Screen
 from chat.stops import Outcome, Stop, StopResult, stop
 from inference.journal import Ending, JournalError
@@ -154,9 +154,12 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self.asking = Asking(self.runtime, self.visit)
         # Joined before the rows are read, so that nothing falls between.
         await self.runtime.news.join(self)
-        greeting = await hello(self.runtime.worker, self.visit.room)
-        await self.screen.send(greeting)
-        for live in greeting["live"]:
+        hello, room = await greeting(self.runtime.worker, self.visit.room)
+        self.runtime.news.learn(self.visit.room.topic, room)
+        await self.screen.send(hello)
+        if self.screen.is_html:
+            await self.screen.send({**room, "role": self.visit.role})
+        for live in hello["live"]:
             # It may be on its way while the reply ends: an `end` now would come before the text.
             self._expect_follow(UUID(live["inference_id"]))
         self._patience = asyncio.get_running_loop().call_later(FOLLOW_SECONDS, self._expect_follows_no_more)

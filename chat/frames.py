@@ -170,9 +170,9 @@ def room_frame(room: Room, *, changed: Collection[str] = (), left_out: int = 0) 
     return {"type": "room", "title": room.title, **fields, **({"left_out": left_out} if left_out else {})}
 
 
-def members_frame(room: Room, member_count: int) -> Frame:
+def members_frame(room: Room, member_count: int, *, changed: Collection[str] = ()) -> Frame:
     """People have come into the room, or gone, or may do something else in it now."""
-    return {**room_frame(room), "member_count": member_count}
+    return {**room_frame(room, changed=changed), "member_count": member_count}
 
 
 def role_frame(title: str, role: str) -> Frame:

@@ -1,16 +1,19 @@
-"""What has happened in rooms of late, by the rows: for sockets whose news were lost. In a database thread."""
+"""How rooms stand, and what has happened in them of late, by the rows: for sockets whose news were lost.
+
+In a database thread.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q
 
 from chat.endings import ending_of
-from chat.frames import message_frame, start_frame
-from chat.models import Inference, Message
+from chat.frames import ROOM_FIELDS, Frame, members_frame, message_frame, start_frame
+from chat.models import Inference, Message, Room
 from inference.bus import Event
 from inference.events import end_event
 from inference.journal import LIVE
@@ -26,6 +29,12 @@ def message_key(message_id: UUID | str) -> Hashable:
 def start_key(inference_id: UUID | str) -> Hashable:
     """By what the news of a reply that begins are known again."""
     return "start", str(inference_id)
+
+
+def room_frames(room_ids: Collection[UUID]) -> dict[UUID, Frame]:
+    """For each of these rooms that is still there a `room` frame with all that everybody in it may see."""
+    rooms = Room.objects.filter(pk__in=room_ids).with_member_count()
+    return {room.pk: members_frame(room, room.member_count, changed=ROOM_FIELDS) for room in rooms}
 
 
 def events_since(since: Mapping[UUID, datetime], is_told: Told) -> list[Event]:

@@ -17,7 +17,7 @@ from chat.access import Visit
 from chat.database import rows
 from chat.doors import Standing, standings
 from chat.frames import Frame, role_frame
-from chat.missed import events_since, message_key, start_key
+from chat.missed import events_since, message_key, room_frames, start_key
 from chat.screen import Screen
 from inference.bus import Bus, Event
 from inference.events import ending_of
@@ -58,6 +58,8 @@ class _Room:
     room_id: UUID
     since: datetime = field(default_factory=timezone.now)
     sockets: set[RoomSocket] = field(default_factory=set)
+    known: Frame | None = None
+    """How the room stands by what its sockets were told, beside its messages."""
 
 
 class News:
@@ -93,6 +95,12 @@ class News:
         room = socket.visit.room
         self._rooms.setdefault(room.topic, _Room(room.pk)).sockets.add(socket)
         await self._bus.join(room.topic)
+
+    def learn(self, topic: str, frame: Frame) -> None:
+        """What has just been read of a room that has a socket here: later changes are told against it."""
+        room = self._rooms.get(topic)
+        if room is not None and room.known is None:
+            room.known = frame
 
     async def leave(self, socket: RoomSocket) -> None:
         """Tell it no more; may be called twice."""
@@ -131,8 +139,22 @@ class News:
         since = {room.room_id: max(room.since, start) for room in self._rooms.values()}
         for event in await rows.run(events_since, since, self._told.__contains__) if since else ():
             (self._hear_end if event["type"] == "end" else self._hear_news)(event)
+        await self._catch_up_with_rooms()
         self._looked_at = looked_at
         self._forget_told()
+
+    async def _catch_up_with_rooms(self) -> None:
+        """Tell how rooms stand that have changed without a word."""
+        before = {topic: room.known for topic, room in self._rooms.items()}
+        ids = [room.room_id for room in self._rooms.values()]
+        frames = await rows.run(room_frames, ids) if ids else {}
+        for topic, room in self._rooms.items():
+            known, frame = room.known, frames.get(room.room_id)
+            # What was heard meanwhile is newer than what was read.
+            if known is not None and frame is not None and known is before.get(topic):
+                changes = {name: value for name, value in frame.items() if known.get(name) != value}
+                if changes:
+                    self._tell(topic, {"type": "room", "title": frame["title"], **changes})
 
     async def _pause(self) -> None:
         """Until the next look: at once when somebody's membership has changed."""
@@ -166,11 +188,18 @@ class News:
                 self._has_new_members.set()
 
     def _tell(self, topic: str, frame: Frame) -> None:
+        if frame["type"] == "room":
+            self._note(topic, frame)
         reply = self._reply_of(frame) if frame["type"] == "start" else None
         for socket in self._sockets_of(topic):
             socket.screen.tell(frame)
             if reply is not None:
                 socket.screen.show(reply)
+
+    def _note(self, topic: str, frame: Frame) -> None:
+        room = self._rooms.get(topic)
+        if room is not None and room.known is not None:
+            room.known = {**room.known, **frame}
 
     def _reply_of(self, frame: Frame) -> Reply:
         inference_id = UUID(frame["inference_id"])

@@ -39,6 +39,10 @@ class RoomQuerySet(models.QuerySet["Room"]):
         """Behind one of the three above: each room with the person's own `role`."""
         return self.annotate(role=models.F("membership__role"))  # type: ignore[no-redef]  # declared for its readers
 
+    def with_member_count(self) -> RoomQuerySet:
+        """Each room with how many people are in it."""
+        return self.annotate(member_count=models.Count("membership"))  # type: ignore[no-redef]  # as above
+
     def create_for(self, user: UserModel, *, title: str = "") -> Room:
         """A new room with this person as its owner."""
         with transaction.atomic():
@@ -66,6 +70,8 @@ class Room(models.Model):
 
     role: str
     """Of the person who looks; only where `with_role` has read it."""
+    member_count: int
+    """Only where `with_member_count` has read it."""
 
     objects = RoomQuerySet.as_manager()
 

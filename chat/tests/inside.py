@@ -66,13 +66,15 @@ class InsideSite:
         return self._clients[key]
 
     @asynccontextmanager
-    async def open(self, person: User | None, room_id: UUID | str) -> AsyncIterator[InsideSocket]:
+    async def open(
+        self, person: User | None, room_id: UUID | str, *, query: bytes = b""
+    ) -> AsyncIterator[InsideSocket]:
         from chatsite.asgi import application
 
         cookies = (await self.client(person)).cookies
         cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in cookies.items())
         headers = [(b"host", b"testserver"), (b"cookie", cookie.encode())]
-        scope = {"type": "websocket", "path": f"/ws/rooms/{room_id}/", "query_string": b"", "headers": headers}
+        scope = {"type": "websocket", "path": f"/ws/rooms/{room_id}/", "query_string": query, "headers": headers}
         communicator: Any = Communicator(application, scope)
         await communicator.send_input({"type": "websocket.connect"})
         assert (await communicator.receive_output(ANSWER_SECONDS))["type"] == "websocket.accept"

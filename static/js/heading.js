@@ -11,6 +11,11 @@ export function showTitle(title) {
   showTitleInSidebar(document.body.dataset.roomId, text);
 }
 
+/** A reply begins, maybe on a shorter path; a `room` frame behind its `start` says what is left out of this one. */
+export function leaveNothingOut() {
+  document.getElementById("left-out").hidden = true;
+}
+
 /** What a `room` frame tells. Whoever may do something else here now gets the page for it. */
 export function showRoom({ title, role, left_out: leftOut, member_count: memberCount }) {
   if (role && role !== document.body.dataset.role) return location.reload();

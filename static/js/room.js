@@ -13,7 +13,7 @@ import { Follower } from "./scroll.js";
 import { RoomSettings } from "./settings.js";
 import { RoomSocket } from "./socket.js";
 import { Stops } from "./stops.js";
-import { showRoom } from "./heading.js";
+import { leaveNothingOut, showRoom } from "./heading.js";
 
 const page = document.body.dataset;
 
@@ -92,6 +92,7 @@ export class Room {
     if (this.#log.reply(frame.inference_id) || this.#path.isOlder) return;
     if (!this.#log.message(frame.parent_id)) return refetch(frame.message_id);
     this.#stops.started(this.#log.addReply(frame), frame.client_id);
+    leaveNothingOut();
     this.#announcer.say(sentence("replying"));
     this.#showState();
   }

@@ -14,8 +14,9 @@ INSERT INTO chat_membership (room_id, user_id, role)
 SELECT made.id, auth_user.id, 'owner' FROM made, auth_user WHERE username = %(username)s
 """
 MESSAGES = """
-INSERT INTO chat_message (id, room_id, parent_id, role, text, status, created_at)
+INSERT INTO chat_message (id, room_id, parent_id, author_id, role, text, status, created_at)
     SELECT md5(%(room)s || n)::uuid, %(room)s::uuid, CASE WHEN n > 1 THEN md5(%(room)s || (n - 1))::uuid END,
+        CASE n %% 2 WHEN 1 THEN (SELECT user_id FROM chat_membership WHERE room_id = %(room)s::uuid LIMIT 1) END,
         CASE n %% 2 WHEN 1 THEN 'user' ELSE 'assistant' END, CASE n %% 2 WHEN 1 THEN 'Prompt ' || n ELSE %(reply)s END,
         CASE n %% 2 WHEN 1 THEN 'sent' ELSE 'completed' END, now() - (%(count)s - n) * interval '1 minute'
     FROM generate_series(1, %(count)s) AS n
@@ -47,7 +48,7 @@ def add_rooms(database_url: str, username: str, count: int) -> None:
 
 
 def add_messages(database_url: str, room_id: str, count: int, *, reply: str) -> None:
-    """Prompts and replies by turns, all on one path."""
+    """Prompts of the room's owner and replies by turns, all on one path."""
     values = {"room": room_id, "count": count, "reply": reply}
     with psycopg.connect(database_url) as connection:
         connection.execute(MESSAGES, values)

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from chat.tests.page.axe import violations
 from chat.tests.page.conftest import NewScreen
-from chat.tests.page.screen import Screen
+from chat.tests.page.screen import Screen, Wire
 
 
 def let_in(screen: Screen, name: str, role: str) -> None:
@@ -34,6 +34,24 @@ def test_a_reader_who_becomes_a_writer_gets_the_box_at_once_and_loses_the_room_w
     expect(reader.page.locator("#shared")).to_contain_text("2")
     alice.page.get_by_role("button", name="Remove rita").click()
     expect(reader.page.get_by_text("This chat is no longer here.")).to_be_visible()
+
+
+def test_a_role_that_changed_before_the_page_had_its_link_is_shown_as_soon_as_it_has(
+    alice: Screen, new_screen: NewScreen
+) -> None:
+    reader = new_screen("rita")
+    wire = Wire(reader)
+    wire.is_down = True
+    address = alice.page.url
+    alice.page.goto(f"{address}members/")
+    let_in(alice, "rita", "reader")
+    reader.page.goto(address)
+    expect(reader.page.get_by_text("Writing is for its owners and writers.")).to_be_visible()
+    alice.page.get_by_label("Role of rita", exact=True).select_option("writer")
+    alice.page.get_by_role("button", name="Save the role of rita").click()
+    expect(alice.page.get_by_role("status")).not_to_have_text("rita is in the chat now.")
+    wire.mend()
+    expect(reader.box).to_be_visible()
 
 
 def test_whoever_is_alone_is_told_of_others_when_they_come(alice: Screen, new_screen: NewScreen) -> None:

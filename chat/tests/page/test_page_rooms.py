@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from chat.tests.page.axe import violations
 from chat.tests.page.conftest import MODEL, Model, NewScreen
-from chat.tests.page.screen import Screen
+from chat.tests.page.screen import Screen, Wire
 from chat.tests.page.seeding import add_member
 from testing.model_server import ModelServer
 from testing.workers import Site
@@ -127,6 +127,28 @@ def test_what_one_tab_sets_up_is_seen_in_the_other_without_a_reload(alice: Scree
     choose(alice, "Instructions")
     alice.page.get_by_label("Instructions", exact=True).fill("Answer in rhyme.")
     alice.page.get_by_role("button", name="Save").click()
+    choose(other, "Instructions")
+    expect(other.page.get_by_label("Instructions", exact=True)).to_have_value("Answer in rhyme.")
+
+
+def test_what_was_set_up_while_a_tab_had_no_link_is_seen_when_it_has_one_again(
+    alice: Screen, new_screen: NewScreen
+) -> None:
+    other = new_screen(beside=alice)
+    wire = Wire(other)
+    wire.is_down = True
+    other.page.goto(alice.page.url)
+    alice.page.locator("#title").dblclick()
+    alice.page.keyboard.type("Verses")
+    alice.page.keyboard.press("Enter")
+    expect(row(alice, "Verses")).to_be_visible()
+    choose(alice, "Instructions")
+    alice.page.get_by_label("Instructions", exact=True).fill("Answer in rhyme.")
+    alice.page.get_by_role("button", name="Save").click()
+    expect(alice.page.get_by_role("dialog")).to_be_hidden()
+    expect(other.page.locator("#title")).to_have_text("New chat")
+    wire.mend()
+    expect(other.page.locator("#title")).to_have_text("Verses")
     choose(other, "Instructions")
     expect(other.page.get_by_label("Instructions", exact=True)).to_have_value("Answer in rhyme.")
 

@@ -235,6 +235,22 @@ def test_what_the_model_is_no_longer_sent_is_said_and_kept_up_to_date(
     talker.page.screenshot(path=PICTURES / "left-out.png")
 
 
+def test_a_shorter_path_leaves_nothing_out_any_more(new_screen: NewScreen, model: Model, strict_site: Site) -> None:
+    editor = new_screen("editor", site=strict_site)
+    room_id = editor.account.create_room("")
+    add_messages(strict_site.variables["DATABASE_URL"], room_id, 4, reply="x" * MAX_HISTORY)
+    editor.open(f"/rooms/{room_id}/")
+    expect(editor.page.locator("#left-out")).to_be_visible()
+    model.says("answer")
+    editor.prompts.first.hover()
+    editor.prompts.first.get_by_role("button", name="Edit").click()
+    editor.page.get_by_label("Edit the message").fill("from the start")
+    editor.page.get_by_label("Edit the message").press("Enter")
+    expect(editor.content).to_have_text("answer")
+    expect(editor.replies).to_have_count(1)
+    expect(editor.page.locator("#left-out")).to_be_hidden()
+
+
 def test_menus_sheets_and_editing(alice: Screen, model: Model) -> None:
     model.says("answer")
     alice.ask()
