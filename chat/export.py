@@ -18,15 +18,15 @@ def as_markdown(room: Room, path: Sequence[UUID]) -> str:
 
 def as_data(room: Room) -> dict[str, Any]:
     """The room and all its messages, each with its parent."""
-    inferences = {inference.message_id: inference for inference in Inference.objects.filter(room=room)}
-    messages = room.messages.select_related("author").order_by("created_at")
+    # In one statement: a reply that ends meanwhile must not have the text of one moment and the parts of another.
+    messages = room.messages.select_related("author", "inference").order_by("created_at")
     return {
         "id": str(room.pk),
         "title": room.title,
         "model": room.model,
         "system_prompt": room.system_prompt,
         "created_at": room.created_at,
-        "messages": [_message(message, inferences.get(message.pk)) for message in messages],
+        "messages": [_message(message) for message in messages],
     }
 
 
@@ -37,7 +37,8 @@ def _section(message: Message) -> str:
     return f"## {who}{mark}\n\n{message.text}".rstrip()
 
 
-def _message(message: Message, inference: Inference | None) -> dict[str, Any]:
+def _message(message: Message) -> dict[str, Any]:
+    inference: Inference | None = getattr(message, "inference", None)
     data: dict[str, Any] = {
         "id": str(message.pk),
         "parent_id": str(message.parent_id) if message.parent_id else None,

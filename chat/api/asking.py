@@ -14,12 +14,12 @@ from chat.access import Door, Visit
 from chat.api.callers import ApiRequest, Caller
 from chat.api.errors import not_found
 from chat.api.events import event_response, refuse_too_many, wait_for_end
-from chat.api.reading import inference_out, message_out, visible_room
+from chat.api.reading import inference_out, message_out, visible_reply, visible_room
 from chat.api.shapes import AgainBody, Answer, AskBody, ErrorOut
 from chat.asking import Asking, Prompt, frames_of
 from chat.database import rows
 from chat.frames import Continue, Regenerate, Send
-from chat.models import Inference, Membership, Message
+from chat.models import Inference, Membership
 from chat.prompts import Taken
 
 router = Router(tags=["asking"])
@@ -82,10 +82,10 @@ def _inference_id(taken: Taken) -> UUID:
 
 
 def _whole(user: User, taken: Taken, inference_id: UUID) -> Answer:
-    inference = inference_out(user, inference_id)
-    replies = Message.objects.select_related("author", "inference").defer("inference__parts")
+    # One row for both: a late stop may cut the reply back at any moment.
+    reply = visible_reply(user, inference_id)
     return Answer(
         prompt=message_out(taken.prompt) if taken.prompt else None,
-        reply=message_out(replies.get(pk=inference.message_id)),
-        inference=inference,
+        reply=message_out(reply.message),
+        inference=inference_out(reply),
     )

@@ -14,7 +14,7 @@ from chat import runtime
 from chat.api.callers import ApiRequest
 from chat.api.errors import error_response
 from chat.api.events import event_response, refuse_too_many
-from chat.api.reading import inference_out, visible_inference
+from chat.api.reading import inference_out, visible_inference, visible_reply
 from chat.api.shapes import ErrorOut, InferenceOut, StopBody, StopResultOut
 from chat.database import rows
 from chat.models import Inference
@@ -63,7 +63,7 @@ async def stop_inference(request: ApiRequest, body: StopBody) -> JsonResponse:
     summary="Where a reply stands: by its last checkpoint, at most a second old",
 )
 async def get_inference(request: ApiRequest, inference_id: UUID) -> InferenceOut:
-    return await rows.run(inference_out, request.auth.user, inference_id)
+    return inference_out(await rows.run(visible_reply, request.auth.user, inference_id))
 
 
 @router.get(

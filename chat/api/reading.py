@@ -69,16 +69,23 @@ def message_out(message: Message) -> MessageOut:
     """A message; a live reply has the text of its last checkpoint."""
     inference: Inference | None = getattr(message, "inference", None)
     if inference is not None and inference.status in LIVE:
+        if "parts" in inference.get_deferred_fields():
+            return message_out(_whole(message))
         message.status, message.text = inference.status, text_of(inference.runs, Part.CONTENT)
     return MessageOut(**message_frame(message)["message"], inference_id=inference.pk if inference else None)
 
 
-def inference_out(user: User, inference_id: UUID) -> InferenceOut:
-    """The state of an inference by its row. Raises ApiError `not_found`."""
+def visible_reply(user: User, inference_id: UUID) -> Inference:
+    """An inference with its text and its message. Raises ApiError `not_found`."""
     visible = Inference.objects.filter(pk=inference_id, room__in=Room.objects.visible_to(user))
-    row = visible.select_related("stopped_by").first()
+    row = visible.select_related("stopped_by", "message__author").first()
     if row is None:
         raise not_found("inference")
+    return row
+
+
+def inference_out(row: Inference) -> InferenceOut:
+    """The state of an inference that `visible_reply` has read."""
     code = row.error_code
     return InferenceOut(
         inference_id=row.pk,
@@ -103,6 +110,14 @@ def _stop_out(row: Inference) -> StopOut | None:
         return None
     by = row.stopped_by.get_username() if row.stopped_by else None
     return StopOut(requested_at=row.stop_requested_at, by=by, source=row.stop_source, position=row.stop_position)
+
+
+def _whole(message: Message) -> Message:
+    """A reply whose text is wanted too: all of it in one statement, so that text and status are of one moment."""
+    whole = Message.objects.select_related("author", "inference").filter(pk=message.pk).first()
+    if whole is None:
+        raise not_found("message")  # deleted meanwhile, with its room
+    return whole
 
 
 def _page(found: QuerySet[M], limit: int) -> tuple[Sequence[M], UUID | None]:
