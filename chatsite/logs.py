@@ -20,6 +20,14 @@ TELLS_ROWS = re.compile(
     flags=re.MULTILINE | re.DOTALL,
 )
 WITHHELD = "(what the database says of rows is left out)\n"
+SECRET_PATH = re.compile(r"(/accounts/invited/|/accounts/password/reset/)[^\s'\"]+")
+"""What opens an account to whoever knows it: an invitation's path, or that of a link for a new password."""
+SERVICE_UNAVAILABLE = 503
+
+
+def without_secrets(text: str) -> str:
+    """The text with such paths cut short."""
+    return SECRET_PATH.sub(r"\1...", text)
 
 
 def logging_of(*, form: str, level: str) -> dict[str, Any]:
@@ -29,6 +37,7 @@ def logging_of(*, form: str, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"text": {"()": TextLines}, "json": {"()": JsonLines}},
+        "filters": {"faults": {"()": Faults}},
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": form}},
         # What libraries tell below a warning has statements, requests and cookies in it.
         "root": {"handlers": ["console"], "level": "WARNING"},
@@ -38,10 +47,17 @@ def logging_of(*, form: str, level: str) -> dict[str, Any]:
             "inference": of_own,
             # Django's own handlers go; and answers that are no fault of ours have a line from chatsite.requests.
             "django": {"handlers": [], "level": "WARNING"},
-            "django.request": {"level": "ERROR"},
+            "django.request": {"level": "ERROR", "filters": ["faults"]},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
         },
     }
+
+
+class Faults(logging.Filter):
+    """Lets pass what Django says of faults. A 503 is none, and has been told by whoever answers it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return getattr(record, "status_code", None) != SERVICE_UNAVAILABLE
 
 
 class _Lines(logging.Formatter):
@@ -52,7 +68,7 @@ class _Lines(logging.Formatter):
         return {variable.name: variable.get() for variable in ALL if variable.get()}
 
     def message_of(self, record: logging.LogRecord) -> str:
-        return TELLS_ROWS.sub(WITHHELD, record.getMessage()).strip()
+        return TELLS_ROWS.sub(WITHHELD, without_secrets(record.getMessage())).strip()
 
     def exception_of(self, record: logging.LogRecord) -> str:
         text = self.formatException(record.exc_info) if record.exc_info else record.exc_text or ""

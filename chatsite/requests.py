@@ -14,14 +14,13 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from chatsite.logs import without_secrets
 from inference.ids import REQUEST_ID, SOCKET_ID
 
 logger = logging.getLogger(__name__)
 
 HEADER = b"x-request-id"
 SANE_ID = re.compile(rb"[\w.:/+=-]{1,128}", flags=re.ASCII)
-SECRET_PART = re.compile(r"(?<=^/accounts/invited/).+|(?<=^/accounts/password/reset/).+")
-"""What opens an account to whoever knows it: the rest of an invitation's path, or of a link for a new password."""
 QUIET = ("/static/", "/healthz", "/readyz", "/metrics")
 """What is asked for so often that it is told only at DEBUG, unless it fails."""
 NORMAL_CLOSURE = 1000
@@ -97,7 +96,7 @@ class _Exchange:
     def log(self) -> None:
         """One line, without the query, which may hold what is nobody's business."""
         method = self._scope.get("method", "WEBSOCKET")
-        path = quote(SECRET_PART.sub("...", self._scope["path"]))
+        path = without_secrets(quote(self._scope["path"]))
         seconds = round(time.monotonic() - self._began_at, 3)
         fields = {"method": method, "path": path, "status": self._status, "seconds": seconds}
         status = self._status or "-"

@@ -112,3 +112,11 @@ def test_a_line_of_standard_error_is_what_python_can_write() -> None:
     """The handler must not fail on what the formatter gives."""
     written = TextLines().format(record_of("half a pair \ud800"))
     assert written.encode(sys.stderr.encoding or "utf-8", "backslashreplace")
+
+
+def test_a_link_that_opens_an_account_is_cut_short_in_whatever_django_says_of_it() -> None:
+    """It names the path of each form that it refuses, and of each fault."""
+    written = TextLines().format(record_of("Forbidden (%s): %s", "no token", "/accounts/invited/SECRET/"))
+    assert written.endswith("Forbidden (no token): /accounts/invited/...")
+    written = TextLines().format(record_of("Internal Server Error: %s", "/accounts/password/reset/MQ/SECRET/"))
+    assert "SECRET" not in written
