@@ -5,6 +5,7 @@ What was typed counts whether there is such an account or not, so that the answe
 
 from __future__ import annotations
 
+from datetime import timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
@@ -12,8 +13,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from chat.models import Attempt
+from chat.models.attempt import WINDOW
 from inference.text import clean
 
+SIGNUP_WINDOW = timedelta(hours=1)
 IPV6_NETWORK = 64
 """One customer's part of the address, within which they take another as they like."""
 
@@ -26,20 +29,25 @@ class TooManyAttempts(Exception):
         self.retry_after = retry_after
 
 
-def begin(kind: str, name: str, limit: int) -> None:
-    """Count an attempt on an account before it is made: of many at the same time, no more than `limit` go on.
+def begin(kind: str, name: str, limit: int, *, window: timedelta = WINDOW) -> None:
+    """Count an attempt before it is made: of many at the same time, no more than `limit` in a window go on.
 
-    Raises TooManyAttempts; what is refused does not count.
+    `name` is what it is made on, an account or an address. Raises TooManyAttempts; what is refused does not count.
     """
     if not settings.LIMITS:
         return
     name = _same(name)
     attempt = Attempt.objects.note(kind, name)
-    others = Attempt.objects.recent(kind, name).exclude(pk=attempt.pk)
-    retry_after = others.retry_after(limit)
+    others = Attempt.objects.recent(kind, name, window=window).exclude(pk=attempt.pk)
+    retry_after = others.retry_after(limit, window=window)
     if retry_after:
         attempt.delete()
         raise TooManyAttempts(retry_after)
+
+
+def begin_sign_up(request: HttpRequest) -> None:
+    """Count an account that is about to be made from this address. Raises TooManyAttempts."""
+    begin("sign-up", address_of(request), settings.SIGNUPS_PER_HOUR, window=SIGNUP_WINDOW)
 
 
 def forget(kind: str, name: str) -> None:

@@ -226,9 +226,11 @@ DRAIN_SECONDS = number("DRAIN_SECONDS", 30)
 
 # Accounts.
 SIGNUP = choice("SIGNUP", "open", among=("open", "invite", "closed"))
+SIGNUPS_PER_HOUR = whole("SIGNUPS_PER_HOUR", 100)
+"""From one address, while SIGNUP is open."""
 LOGIN_FAILURES_PER_ACCOUNT = whole("LOGIN_FAILURES_PER_ACCOUNT", 10)
 LOGIN_FAILURES_PER_ADDRESS = whole("LOGIN_FAILURES_PER_ADDRESS", 100)
-"""Both within 15 minutes (`chat.models.attempt.WINDOW`)."""
+"""The last two within 15 minutes (`chat.models.attempt.WINDOW`)."""
 PASSWORD_RESET_TIMEOUT = 3600
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

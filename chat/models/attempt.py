@@ -10,6 +10,8 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 WINDOW = timedelta(minutes=15)
+LONGEST_WINDOW = timedelta(hours=1)
+"""What is older is deleted."""
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
@@ -17,19 +19,19 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
     def note(self, kind: str, value: str) -> Attempt:
         """One more; those that are too old to count are deleted."""
-        self.filter(at__lt=Now() - WINDOW).delete()
+        self.filter(at__lt=Now() - LONGEST_WINDOW).delete()
         return self.create(subject=subject_of(kind, value), at=Now())
 
-    def recent(self, kind: str, value: str) -> AttemptQuerySet:
+    def recent(self, kind: str, value: str, *, window: timedelta = WINDOW) -> AttemptQuerySet:
         """Those that count, the newest first."""
-        return self.filter(subject=subject_of(kind, value), at__gte=Now() - WINDOW).order_by("-at")
+        return self.filter(subject=subject_of(kind, value), at__gte=Now() - window).order_by("-at")
 
-    def retry_after(self, limit: int) -> int:
-        """Whole seconds until fewer than `limit` of these are left; 0 for now."""
+    def retry_after(self, limit: int, *, window: timedelta = WINDOW) -> int:
+        """Whole seconds until fewer than `limit` of these, which are `recent` in that window, are left; 0 for now."""
         oldest_that_counts = self.values_list("at", flat=True)[limit - 1 : limit].first()
         if oldest_that_counts is None:
             return 0
-        return max(1, int((oldest_that_counts + WINDOW - timezone.now()).total_seconds()) + 1)
+        return max(1, int((oldest_that_counts + window - timezone.now()).total_seconds()) + 1)
 
 
 class Attempt(models.Model):

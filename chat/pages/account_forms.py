@@ -54,6 +54,9 @@ class CountedAdminLogin(CountedLogin, AdminAuthenticationForm):
 class SignUpForm(UserCreationForm):  # type: ignore[type-arg]  # generic for the stubs only
     """A name and a password, twice; an address for mail where this site can send any."""
 
+    retry_after = 0
+    """Whole seconds, when too many accounts were made from this address."""
+
     class Meta:
         model = User
         fields = ("username", "email") if settings.IS_EMAIL_ON else ("username",)

@@ -10,7 +10,7 @@ from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordChangeView, PasswordResetConfirmView, PasswordResetView
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
@@ -21,6 +21,7 @@ from django.views.generic.edit import FormView
 
 from chat import attempts
 from chat.access import person
+from chat.attempts import TooManyAttempts
 from chat.models import ApiToken, Invitation
 from chat.pages.account_forms import (
     CountedLogin,
@@ -29,10 +30,22 @@ from chat.pages.account_forms import (
     CurrentPasswordForm,
     EmailForm,
     SignUpForm,
+    refusal,
 )
 
 
-class SignUp(FormView[SignUpForm]):
+class SaysWhen(FormView[Any]):
+    """Answers 429 when a form was refused for now: its `retry_after` says for how long."""
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        if form.retry_after:
+            response.status_code = 429
+            response.headers["Retry-After"] = str(form.retry_after)
+        return response
+
+
+class SignUp(SaysWhen):
     """Make an account and sign in, if SIGNUP lets everybody, or by an invitation."""
 
     template_name = "accounts/signup.html"
@@ -46,31 +59,41 @@ class SignUp(FormView[SignUpForm]):
         return render(request, "accounts/signup_closed.html", context, status=403)
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:
-        with transaction.atomic():
-            user = form.save()
-            if settings.SIGNUP == "invite" and not Invitation.objects.use(self.kwargs["secret"], user):
-                # Somebody else was first with the same link.
-                transaction.set_rollback(True)
-                return redirect(self.request.path)
+        try:
+            user = self._make(form)
+        except TooManyAttempts as error:
+            form.retry_after = error.retry_after
+            form.add_error(None, refusal(error))
+            return self.form_invalid(form)
+        except IntegrityError:
+            # Somebody else was first with the same name; a form that looks again says so.
+            return self.form_invalid(self.get_form())
+        if user is None:
+            return redirect(self.request.path)
         login(self.request, user)
         return super().form_valid(form)
+
+    def _make(self, form: SignUpForm) -> User | None:
+        """None when somebody else was first with the same invitation."""
+        if settings.SIGNUP == "open":
+            # Not by invitation: whoever makes those has counted them.
+            attempts.begin_sign_up(self.request)
+        with transaction.atomic():
+            user: User = form.save()
+            if settings.SIGNUP == "invite" and not Invitation.objects.use(self.kwargs["secret"], user):
+                transaction.set_rollback(True)
+                return None
+        return user
 
     def _is_invited(self) -> bool:
         return Invitation.objects.is_open(self.kwargs.get("secret", ""))
 
 
-class LogIn(LoginView):
+class LogIn(SaysWhen, LoginView):
     """By name and password."""
 
     authentication_form = CountedLogin
     redirect_authenticated_user = True
-
-    def form_invalid(self, form: Any) -> HttpResponse:
-        response = super().form_invalid(form)
-        if form.retry_after:
-            response.status_code = 429
-            response.headers["Retry-After"] = str(form.retry_after)
-        return response
 
 
 @login_required
