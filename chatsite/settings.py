@@ -138,10 +138,11 @@ INSTALLED_APPS = [
     "ninja",
 ]
 MIDDLEWARE = [
+    "chatsite.csp.content_security_policy",
+    "chatsite.outages.Outages",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "chatsite.csp.content_security_policy",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "chatsite.outages.Sessions",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

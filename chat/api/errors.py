@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -36,6 +37,8 @@ STATUS_OF = {
     "unavailable": 503,
 }
 """The HTTP status of each code."""
+OUTAGE_RETRY_SECONDS = 5
+"""When to ask again while the database is away or a worker restarts."""
 
 
 class ApiError(Exception):
@@ -50,6 +53,8 @@ class ApiError(Exception):
 def error_response(code: str, detail: str, *, retry_after: object = None) -> JsonResponse:
     """The one JSON shape of errors; `retry_after` in seconds."""
     response = JsonResponse({"error": {"code": code, "detail": detail}}, status=STATUS_OF.get(code, 500))
+    if retry_after is None and response.status_code == 503:
+        retry_after = OUTAGE_RETRY_SECONDS
     if retry_after is not None:
         response.headers["Retry-After"] = str(retry_after)
     return response
@@ -67,7 +72,9 @@ def add_handlers(api: NinjaAPI) -> None:
         FrameError: _frame_error,
         TooManyRooms: lambda _, error: error_response("too_many", str(error)),
         MemberError: lambda _, error: error_response(error.code, error.detail),
-        JournalError: lambda _, error: error_response("unavailable", "The database can't be reached; try again."),
+        JournalError: _outage,
+        OperationalError: _outage,
+        InterfaceError: _outage,
         ValidationError: _validation_error,
         HttpError: _http_error,
         RequestDataTooBig: lambda _, error: error_response("too_long", "The body is too large."),
@@ -81,6 +88,10 @@ def add_handlers(api: NinjaAPI) -> None:
 def _frame_error(request: HttpRequest, error: FrameError) -> HttpResponse:
     frame = error.frame
     return error_response(frame["code"], frame["detail"], retry_after=frame.get("retry_after"))
+
+
+def _outage(request: HttpRequest, error: Exception) -> HttpResponse:
+    return error_response("unavailable", "The database can't be reached; try again.")
 
 
 def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:

@@ -12,8 +12,8 @@ from testing.client import Account
 
 Frame = dict[str, Any]
 
-# What Chromium says of a link that breaks, which is what some tests are about.
-BROKEN_LINK = ("WebSocket connection to", "net::ERR_INTERNET_DISCONNECTED")
+# What Chromium says of a link that breaks and of a site that is away, which is what some tests are about.
+BROKEN_LINK = ("WebSocket connection to", "net::ERR_INTERNET_DISCONNECTED", "status of 503")
 
 
 class Screen:
@@ -70,6 +70,14 @@ class Screen:
         room_id = self.account.create_room("")
         self.open(f"/rooms/{room_id}/")
         return room_id
+
+    def press_until(self, name: str, shown: Locator) -> None:
+        """Press the button or link of this name, on each page anew, until a page shows that."""
+        either = self.page.locator(".button.primary", has_text=name)
+        while not shown.is_visible():
+            if either.is_visible():
+                either.click()
+            expect(shown.or_(either)).to_be_visible()
 
     def ask(self, text: str = "Hello") -> None:
         self.box.fill(text)
