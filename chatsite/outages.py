@@ -1,16 +1,16 @@
 """What people are told while the database is away: 503 in words, with what they had typed.
 
-Named by settings.MIDDLEWARE. The API has a shape of its own for it (`chat.api.errors`), sockets a close code.
+Named by settings.MIDDLEWARE and by `chatsite.urls`. The API has a shape of its own for it (`chat.api.errors`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from typing import Any
 
 from django.conf import settings
-from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -18,6 +18,7 @@ from django.middleware.csrf import get_token
 from django.template import loader
 from django.utils import translation
 from django.utils.deprecation import MiddlewareMixin
+from django.views.defaults import server_error
 
 from inference.journal import JournalError
 
@@ -51,14 +52,13 @@ class Outages(MiddlewareMixin):
                 return _unavailable(request, "no answer in time")
 
 
-class Sessions(SessionMiddleware):
-    """Django's. A session that can't be saved is an outage too, and no fault of the site."""
+def fault(request: HttpRequest) -> HttpResponse:
+    """What Django answers to an exception that no view has raised, such as a session that can't be saved.
 
-    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        try:
-            return super().process_response(request, response)
-        except (OperationalError, InterfaceError) as error:
-            return _unavailable(request, error)
+    Named by `chatsite.urls` as its handler of 500, which is called while the exception is being handled.
+    """
+    error = sys.exc_info()[1]
+    return _unavailable(request, error) if _is_outage(error) else server_error(request)
 
 
 async def _next(middleware: Any, request: HttpRequest) -> HttpResponseBase:
@@ -66,7 +66,7 @@ async def _next(middleware: Any, request: HttpRequest) -> HttpResponseBase:
     return response
 
 
-def _is_outage(error: Exception) -> bool:
+def _is_outage(error: BaseException | None) -> bool:
     return isinstance(error, OperationalError | InterfaceError | JournalError)
 
 

@@ -9,6 +9,7 @@ from chat import api
 from chat.pages import accounts, members, room, rooms, theme, tokens
 from chatsite.health import healthz, readyz
 
+handler500 = "chatsite.outages.fault"
 urlpatterns = [
     path("", rooms.home, name="home"),
     path("accounts/signup/", accounts.SignUp.as_view(), name="signup"),

@@ -100,13 +100,17 @@ def test_a_fault_of_ours_is_still_a_fault(admin_client: Client, caplog: pytest.L
     assert any(record.exc_info for record in caplog.records)
 
 
-def test_a_session_that_cannot_be_saved_is_an_outage_too(client: Client, db: None) -> None:
+def test_a_session_that_cannot_be_saved_is_an_outage_too(
+    client: Client, db: None, caplog: pytest.LogCaptureFixture
+) -> None:
     """It is saved behind the view, when all else has gone well."""
     User.objects.create_user("dora", password=PASSWORD)
-    with without_database(only="django_session"):
+    client.raise_request_exception = False
+    with caplog.at_level(logging.INFO), without_database(only="django_session"):
         answer = client.post("/accounts/login/", {"username": "dora", "password": PASSWORD})
     assert answer.status_code == 503
     assert answer["Content-Security-Policy"]
+    assert [record.name for record in caplog.records] == ["chatsite.outages"]
 
 
 @pytest.fixture(scope="module")
