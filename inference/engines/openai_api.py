@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from typing import cast
 
 import httpx2
@@ -17,6 +17,7 @@ from openai import AsyncAPIResponse, AsyncOpenAI, AsyncStream, DefaultAioHttpCli
 from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 
 from inference.engine import Chunk, Completion, Engine, EngineError, ErrorCode, Turn
+from inference.engines.deadline import MovingDeadline
 from inference.engines.openai_errors import (
     REQUEST_ERRORS,
     error_of_exception,
@@ -61,7 +62,7 @@ class OpenAIEngine(Engine):
         self._idle_timeout_seconds = idle_timeout_seconds
         self._max_retries = max_retries
         self._asks_for_usage = True
-        self._waits: set[asyncio.Timeout] = set()
+        self._deadlines: set[MovingDeadline] = set()
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or NO_KEY,
@@ -71,37 +72,42 @@ class OpenAIEngine(Engine):
         self._models = ModelList(self._client, models, cache_seconds=models_cache_seconds)
 
     async def stream(self, completion: Completion) -> AsyncGenerator[Chunk, None]:
-        deadline = asyncio.get_running_loop().time() + self._first_chunk_timeout_seconds
-        async with self._open(completion, deadline) as response:
-            stream = OpenAIStream(
-                response, self._waits, deadline=deadline, idle_timeout_seconds=self._idle_timeout_seconds
-            )
-            async with aclosing(stream.chunks()) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+        with self._deadline() as deadline:
+            async with self._open(completion, deadline) as response:
+                stream = OpenAIStream(response, deadline, idle_timeout_seconds=self._idle_timeout_seconds)
+                async with aclosing(stream.chunks()) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
 
     async def models(self) -> Sequence[str]:
         return await self._models.names()
 
     async def aclose(self) -> None:
         # The transport does not wake those who read from it when it closes.
-        for wait in self._waits:
-            if not wait.expired():
-                wait.reschedule(0)
+        for deadline in self._deadlines:
+            deadline.end()
         await self._client.close()
 
+    @contextmanager
+    def _deadline(self) -> Iterator[MovingDeadline]:
+        """That of one answer, for its first chunk."""
+        deadline = MovingDeadline(asyncio.get_running_loop().time() + self._first_chunk_timeout_seconds)
+        self._deadlines.add(deadline)
+        try:
+            yield deadline
+        finally:
+            self._deadlines.discard(deadline)
+            deadline.close()
+
     @asynccontextmanager
-    async def _open(self, completion: Completion, deadline: float) -> AsyncIterator[Response]:
+    async def _open(self, completion: Completion, deadline: MovingDeadline) -> AsyncIterator[Response]:
         """The answer once its head is there; closed at the end, and so is every one that didn't get that far."""
         async with AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout_at(deadline) as wait:
-                    self._waits.add(wait)
+                with deadline:
                     response = await self._request_with_retries(completion, stack)
             except TimeoutError:
                 raise EngineError(ErrorCode.TIMEOUT, "no answer from the model server in time") from None
-            finally:
-                self._waits.discard(wait)
             yield response
 
     async def _request_with_retries(self, completion: Completion, stack: AsyncExitStack) -> Response:

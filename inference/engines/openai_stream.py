@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, suppress
-from typing import Protocol, cast
+from typing import Protocol
 
 from inference.engine import Chunk, EngineError, ErrorCode
+from inference.engines.deadline import MovingDeadline
 from inference.engines.openai_errors import REQUEST_ERRORS
 from inference.engines.openai_payload import chunks_of, parse_payload
 from inference.engines.sse import MAX_EVENT_BYTES, EventSplitter
@@ -17,27 +18,32 @@ AFTER_FINISH_SECONDS = 5.0  # how long usage and [DONE] may take once the finish
 DRAIN_SECONDS = 0.1  # how long the end of the body may take after [DONE], so that the connection can be used again
 
 
-class Body(Protocol):
-    """What is needed of the client's response."""
+class Response(Protocol):
+    """What is needed of the HTTP layer's response."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
 
-    def iter_bytes(self) -> AsyncIterator[bytes]: ...
+    def aiter_raw(self) -> AsyncGenerator[bytes, None]: ...
+
+    def aiter_bytes(self) -> AsyncGenerator[bytes, None]: ...
+
+
+class Body(Protocol):
+    """What is needed of the client's response."""
+
+    @property
+    def http_response(self) -> Response: ...
 
 
 class OpenAIStream:
-    """One answer; `deadline` is the loop time by which its first chunk must have come.
+    """One answer; its first chunk must come before `deadline`, which this moves on.
 
-    `waits` holds this answer's wait while there is one, so that the engine can end it.
     Only events count against the clock: a server that sends nothing but keep-alive comments is as good as silent.
     """
 
-    def __init__(
-        self, response: Body, waits: set[asyncio.Timeout], *, deadline: float, idle_timeout_seconds: float
-    ) -> None:
-        self._response = response
-        self._waits = waits
+    def __init__(self, body: Body, deadline: MovingDeadline, *, idle_timeout_seconds: float) -> None:
+        self._response = body.http_response
         self._deadline = deadline
         self._idle_timeout_seconds = idle_timeout_seconds
         self._splitter = EventSplitter()
@@ -48,8 +54,7 @@ class OpenAIStream:
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield until the reply ends; raises EngineError when it does not end as it should."""
-        # The client promises an iterator and gives a generator, which has to be closed.
-        async with aclosing(cast(AsyncGenerator[bytes, None], self._response.iter_bytes())) as reader:
+        async with aclosing(self._bytes()) as reader:
             read = self._read_whole if self._is_plain() else self._read_events
             while not (self._is_done or self._has_ended):
                 for payload in await read(reader):
@@ -60,6 +65,11 @@ class OpenAIStream:
             if self._finish_reason is None:
                 yield Chunk(finish_reason="stop")
             await self._drain(reader)
+
+    def _bytes(self) -> AsyncGenerator[bytes, None]:
+        """The body; without the layer that takes compression off where there is none, as we have asked."""
+        is_compressed = self._response.headers.get("content-encoding", "identity") != "identity"
+        return self._response.aiter_bytes() if is_compressed else self._response.aiter_raw()
 
     def _is_plain(self) -> bool:
         """Some servers answer with one JSON body although a stream was asked for."""
@@ -90,12 +100,8 @@ class OpenAIStream:
     async def _read(self, reader: AsyncIterator[bytes]) -> bytes | None:
         """What the network has; None at the end of the body."""
         try:
-            async with asyncio.timeout_at(self._deadline) as wait:
-                self._waits.add(wait)
-                try:
-                    return await anext(reader)
-                finally:
-                    self._waits.discard(wait)
+            with self._deadline:
+                return await anext(reader)
         except StopAsyncIteration:
             return None
         except TimeoutError as error:
@@ -115,8 +121,7 @@ class OpenAIStream:
 
     def _move_deadline(self) -> None:
         if self._has_chunk:
-            seconds = self._idle_timeout_seconds if self._finish_reason is None else AFTER_FINISH_SECONDS
-            self._deadline = asyncio.get_running_loop().time() + seconds
+            self._deadline.move(self._idle_timeout_seconds if self._finish_reason is None else AFTER_FINISH_SECONDS)
 
     def _check_end(self) -> None:
         has_whole_body = self._is_plain() and self._has_chunk
