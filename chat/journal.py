@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
@@ -12,6 +13,7 @@ from django.db import DataError, connection
 from chat import endings
 from chat.database import pulse, rows
 from chat.models import Inference
+from inference.clock import DatabaseClock
 from inference.journal import LIVE, Ending, Heartbeat, Progress, Record, Result
 from inference.stop import StopSignal
 
@@ -24,6 +26,7 @@ class DjangoJournal:
     def __init__(self) -> None:
         self._heard_at: datetime | None = None
         """When this worker's last heartbeat was taken, by the database's clock."""
+        self._clock = DatabaseClock()
 
     async def checkpoint(self, batch: Sequence[Progress]) -> None:
         try:
@@ -37,7 +40,7 @@ class DjangoJournal:
                 await self.checkpoint([progress])
 
     async def heartbeat(self, worker_id: UUID, inference_ids: Sequence[UUID]) -> Heartbeat:
-        heartbeat, self._heard_at = await pulse.run(_heartbeat, worker_id, inference_ids)
+        heartbeat, self._heard_at = await pulse.run(_heartbeat, worker_id, inference_ids, self._clock)
         return heartbeat
 
     async def finish(self, result: Result) -> Ending | None:
@@ -48,6 +51,9 @@ class DjangoJournal:
 
     async def reap(self) -> Sequence[Ending]:
         return await pulse.run(endings.reap, self._heard_at)
+
+    def database_time(self) -> float | None:
+        return self._clock.now()
 
 
 def read(inference_id: UUID) -> Record | None:
@@ -66,8 +72,8 @@ def record_of(inference: Inference) -> Record:
     )
 
 
-def _heartbeat(worker_id: UUID, inference_ids: Sequence[UUID]) -> tuple[Heartbeat, datetime]:
-    heard_at = _database_time()
+def _heartbeat(worker_id: UUID, inference_ids: Sequence[UUID], clock: DatabaseClock) -> tuple[Heartbeat, datetime]:
+    heard_at = datetime.fromtimestamp(clock.set(_database_time), UTC)
     # Asked even when idle: it is how a worker knows that the database hears it. Only what really runs here is kept
     # alive: a prompt whose transaction outlived its caller's patience has a row, and no runner.
     found = dict(Inference.objects.owned_by(worker_id).values_list("pk", "stop_requested_at"))
@@ -85,12 +91,14 @@ def _signals(inference_ids: Sequence[UUID]) -> list[StopSignal]:
     return [signal_of(inference) for inference in stopped]
 
 
-def _database_time() -> datetime:
+def _database_time() -> float:
+    if connection.vendor == "sqlite":
+        # Its clock is this machine's, and its CURRENT_TIMESTAMP has whole seconds.
+        return time.time()
     with connection.cursor() as cursor:
         cursor.execute("SELECT CURRENT_TIMESTAMP")
         (now,) = cursor.fetchone()
-    # SQLite gives text, in UTC.
-    return now if isinstance(now, datetime) else datetime.fromisoformat(now).replace(tzinfo=UTC)
+    return float(now.timestamp())
 
 
 def signal_of(inference: Inference) -> StopSignal:

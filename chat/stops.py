@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from uuid import UUID
@@ -80,7 +81,7 @@ async def stop(worker: Worker, press: Stop) -> StopResult:
     """Stop an inference wherever it runs. Never raises; what could not be done is an outcome."""
     with about(press.inference_id):
         try:
-            recorded = await rows.run_within(RECORD_SECONDS, _record, press)
+            recorded = await rows.run_within(RECORD_SECONDS, _record, press, worker.database_time)
         except JournalError:
             recorded, result = None, await _stop_unrecorded(worker, press)
         else:
@@ -110,7 +111,7 @@ async def _carry_out(worker: Worker, press: Stop, recorded: _Recorded | None) ->
     return StopResult(Outcome.RECORDED, recorded.signal.position)
 
 
-def _record(press: Stop) -> _Recorded | None:
+def _record(press: Stop, database_time: Callable[[], float | None]) -> _Recorded | None:
     is_admin = press.source == Inference.StopSource.ADMIN
     rooms = Room.objects.overseen_by(press.user) if is_admin else Room.objects.writable_by(press.user)
     inferences = Inference.objects.filter(pk=press.inference_id, room__in=rooms).defer("parts")
@@ -122,7 +123,7 @@ def _record(press: Stop) -> _Recorded | None:
     signal = _signal(press, inference.topic)
     if inference.status in LIVE and Inference.objects.record_stop(signal):
         seconds = time.monotonic() - press.pressed_at
-        return _Recorded(replace(signal, recorded_at=time.time()), is_first=True, ending=None, seconds=seconds)
+        return _Recorded(replace(signal, recorded_at=database_time()), is_first=True, ending=None, seconds=seconds)
     inference = inferences.first()
     if inference is None:
         return None  # deleted with its room, meanwhile

@@ -125,3 +125,7 @@ class Journal(Protocol):
     async def reap(self) -> Sequence[Ending]:
         """End the live inferences whose owner is dead; return those that this call ended."""
         ...
+
+    def database_time(self) -> float | None:
+        """Seconds since 1970 by the database's clock, without asking it; None before the first heartbeat."""
+        ...

@@ -52,7 +52,7 @@ class Stopped:
     source: str
     by: HeardBy
     seconds: float | None
-    """Since it was recorded, by the clocks of two machines; None when it could not be recorded."""
+    """Since it was recorded, by the database's clock; None when it could not be, or that clock is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)

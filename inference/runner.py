@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -57,6 +58,7 @@ class Runner:
         signals: StopSignalHolder,
         life: Life,
         limits: ReplyLimits = NO_LIMITS,
+        database_time: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.job = job
         self.reply = Reply(job.inference_id, runs=[(Part.CONTENT, job.kept)])
@@ -66,6 +68,7 @@ class Runner:
         self._signals = signals
         self._limits = limits
         self._life = life
+        self._database_time = database_time
         self._cleaners = {part: ChunkCleaner() for part in Part}
         self._started_at = self._closed_at = time.monotonic()
         self._stopped_at: float | None = None
@@ -96,7 +99,8 @@ class Runner:
             self._stopped_at = time.monotonic()
             self.reply.freeze(position)
             self._cancel()
-            self._life.tell(Stopped(signal.inference_id, signal.source, by, signal.seconds_since_record()))
+            seconds = signal.seconds_since_record(self._database_time())
+            self._life.tell(Stopped(signal.inference_id, signal.source, by, seconds))
         return True
 
     def interrupt(self) -> None:

@@ -23,11 +23,14 @@ class StopSignal:
     user_id: int | None
     source: str
     recorded_at: float | None = field(default=None, compare=False)
-    """When it was written down, as seconds since 1970 by some machine's clock; None while it is not."""
+    """When it was written down, as seconds since 1970 by the database's clock; None while it is not, or not known."""
 
-    def seconds_since_record(self) -> float | None:
-        """How old the record is, by this machine's clock; None when there is none."""
-        return None if self.recorded_at is None else max(0.0, time.time() - self.recorded_at)
+    def seconds_since_record(self, now: float | None) -> float | None:
+        """How old the record is at that time of the database's clock; None when either is not known.
+
+        Two workers know that clock to within milliseconds: what would be negative is 0.
+        """
+        return None if self.recorded_at is None or now is None else max(0.0, now - self.recorded_at)
 
 
 class StopSignalHolder:

@@ -97,6 +97,10 @@ class Worker:
         task.add_done_callback(self._takings.discard)
         return task
 
+    def database_time(self) -> float | None:
+        """Seconds since 1970 by the database's clock; None before this worker's first heartbeat."""
+        return self._journal.database_time()
+
     @property
     def live_count(self) -> int:
         return len(self._live)
@@ -107,7 +111,14 @@ class Worker:
 
     def start(self, job: Job) -> Reply:
         """Begin an inference whose rows are written; this worker owns it from now on."""
-        runner = Runner(job, engine=self._engine, signals=self.signals, life=self.life, limits=self._limits)
+        runner = Runner(
+            job,
+            engine=self._engine,
+            signals=self.signals,
+            life=self.life,
+            limits=self._limits,
+            database_time=self.database_time,
+        )
         self._live[job.inference_id] = runner
         self.life.tell(Started(job.inference_id, job.completion.model))
         # The stop may have been faster than the rows.

@@ -144,7 +144,7 @@ def test_of_two_stops_at_once_one_is_recorded(inference: Inference, alice: User,
 
 def test_a_stop_that_waited_for_the_rooms_end_finds_nothing(inference: Inference, alice: User, room: Room) -> None:
     press = Stop(alice, inference.pk, 2, "page", room_id=room.pk)
-    assert overlapping(room.delete, lambda: stops._record(press))[1] is None
+    assert overlapping(room.delete, lambda: stops._record(press, lambda: None))[1] is None
 
 
 def test_a_stop_recorded_during_a_checkpoint_survives_it(inference: Inference, alice: User) -> None:
