@@ -3,19 +3,20 @@
 import re
 
 # A last half line that says nothing yet: marks only (it may turn into a heading, a list item, a rule, a table's edge),
-# the first line of a fence, a link definition.
+# the first line of a fence, a link definition. Possessive (`*+`): what begins with a thousand spaces must not be tried
+# in all the ways to share them out.
 _UNDECIDED_LINE = re.compile(
-    r"""[ \t>]*
-    (?: [-=*_+#~`|:!\ \t]+
+    r"""[ \t>]*+
+    (?: [-=*_+#~`|:!\ \t]*+
       | \d{1,3}[.)]?
-      | (?:[-*+]|\d{1,3}[.)])[ \t]+ \[[ xX]?\]?
-      | (?:(?:[-*+]|\d{1,9}[.)])[ \t]+)* (?:`{3}|~{3})[^`\n]*
-      | \[[^\[\]\n]+\]:[^\n]*
-    )[ \t]*\Z""",
+      | (?:[-*+]|\d{1,3}[.)])[ \t]++ \[[ xX]?\]?
+      | (?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+ (?:`{3}|~{3})[^`\n]*+
+      | \[[^\[\]\n]++\]:[^\n]*+
+    )[ \t]*+\Z""",
     re.VERBOSE,
 )
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})")
-_TABLE_EDGE = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\Z")
+_TABLE_EDGE = re.compile(r"(?=[^-]*-)[ \t:|-]*+\Z")
 _ITEM_OR_HEADING = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]|[ \t]*\|")
 _HALF_LINK = re.compile(r"!?\[([^\[\]\n]*)(?:\](?:\([^()\n]*)?)?\Z")
 _OPEN_MARKS = 4

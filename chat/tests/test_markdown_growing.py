@@ -1,5 +1,6 @@
 """Markdown that grows shows what a reload would show, and ends as what is saved."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from chat.markdown import BlockRenderer, Patch, render, render_partial
 from chat.markdown.blocks import split
+from chat.markdown.healing import heal
 from chat.tests.test_markdown import HOSTILE, assert_inert
 
 # In the manner of the CommonMark examples: what begins like one thing and ends as another.
@@ -154,6 +156,15 @@ def test_nothing_in_a_growing_reply_can_act(payload: str) -> None:
 )
 def test_a_half_mark_does_not_flash(growing: str, shown: str) -> None:
     assert "".join(render_partial(growing)) == shown
+
+
+@pytest.mark.parametrize("begin", ["", "a\n", "| a |\n|", "- ", "> "])
+@pytest.mark.parametrize("mark", [" ", "\t", "-", "- ", "> ", "| ", ": ", "`", "*", "[", "[x](", "1. "])
+def test_a_long_line_of_marks_costs_little(begin: str, mark: str) -> None:
+    """Seen: 3,000 spaces before a word kept the event loop busy for 20 s at every delta."""
+    began_at = time.process_time()
+    heal(begin + mark * 3_000 + "x")
+    assert time.process_time() - began_at < 1
 
 
 def test_a_half_fence_is_code_with_its_bar_from_the_first_frame() -> None:
