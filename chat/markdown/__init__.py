@@ -4,6 +4,7 @@ Pages call `render` and `render_partial`; the consumer keeps one `BlockRenderer`
 """
 
 from chat.markdown.blocks import render
-from chat.markdown.growing import BlockRenderer, Patch, render_partial
+from chat.markdown.growing import BlockRenderer, render_partial
+from chat.markdown.patch import Patch
 
 __all__ = ["BlockRenderer", "Patch", "render", "render_partial"]

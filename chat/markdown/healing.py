@@ -26,19 +26,15 @@ _MARKS = re.compile(r"\\.|(`+)|(\*{1,3}|~~)", re.DOTALL)
 def heal(source: str) -> str:
     """`source` without what says nothing yet, and with what is open closed. `source` is one open block."""
     source = _without_undecided_line(source)
-    if _open_fence(source):
+    if has_open_fence(source):
         return source
     source = _without_half_table(source)
     start = _last_run_start(source)
     return source[:start] + _heal_run(source[start:])
 
 
-def _without_undecided_line(source: str) -> str:
-    start = source.rfind("\n") + 1
-    return source[:start] if _UNDECIDED_LINE.match(source, start) else source
-
-
-def _open_fence(source: str) -> bool:
+def has_open_fence(source: str) -> bool:
+    """Whether it ends in code that a row of marks has begun, at the margin, in a list or in a quote."""
     fence = ""
     for line in source.split("\n"):
         if not fence:
@@ -47,6 +43,11 @@ def _open_fence(source: str) -> bool:
         elif not line.strip(" \t>").strip(fence[0]) and line.count(fence[0]) >= len(fence):
             fence = ""
     return bool(fence)
+
+
+def _without_undecided_line(source: str) -> str:
+    start = source.rfind("\n") + 1
+    return source[:start] if _UNDECIDED_LINE.match(source, start) else source
 
 
 def _without_half_table(source: str) -> str:

@@ -35,8 +35,8 @@ def dress_code(page: str, *, colour_characters: int) -> str:
 
 def _dress(language: str, code: str, colour_characters: int) -> str:
     """`language` and `code` come from the parser's output, so they are escaped already."""
-    if len(code) <= colour_characters:
-        code = _colour(language.lower(), code)
+    if colour_characters and language.lower() in LANGUAGES:
+        code = _colour(language.lower(), code, colour_characters)
     name = f' class="language-{language}"' if language else ""
     return (
         f'<div class="code"><div class="code-bar"><span class="code-language">{language}</span></div>'
@@ -44,10 +44,9 @@ def _dress(language: str, code: str, colour_characters: int) -> str:
     )
 
 
-def _colour(language: str, code: str) -> str:
-    if language not in LANGUAGES:
-        return code
-    return highlight(html.unescape(code), _lexer(language), _FORMATTER)
+def _colour(language: str, code: str, characters: int) -> str:
+    plain = html.unescape(code)
+    return highlight(plain, _lexer(language), _FORMATTER) if len(plain) <= characters else code
 
 
 @functools.lru_cache(maxsize=len(LANGUAGES))

@@ -189,6 +189,16 @@ def test_long_code_gets_its_colours_only_at_the_end() -> None:
     assert '<span class="n">' in screen.blocks[0]
 
 
+@pytest.mark.parametrize(
+    "text", ["```html\n" + "<b>\n" * 400 + "```\n\nNext\n", "- ```py\n" + "\tx=1\n" * 380 + "  ```\n\nNext\n"]
+)
+def test_code_that_gets_longer_on_the_page_gets_its_colours_at_the_latest_at_the_end(text: str) -> None:
+    renderer, screen = grow(text, 100)
+    screen.finish(renderer, text)
+    assert '<span class="' in screen.blocks[0].replace('<span class="code-language">', "")
+    assert screen.blocks == render(text)
+
+
 def test_a_link_defined_late_is_set_at_the_end() -> None:
     text = "See [x].\n\nMore.\n\n[x]: http://a.example\n"
     renderer, screen = grow(text, 3)
