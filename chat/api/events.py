@@ -150,7 +150,7 @@ def _check(caller: Caller, inference_id: UUID) -> None:
 
 def _event(frame: Frame) -> str:
     """One server-sent event; the id of a delta is its position, from which a client can go on."""
-    lines = [f"event: {frame['type']}", f"data: {encode(frame)}"]
+    lines = [f"event: {frame['type']}", f"data: {encode(frame).decode()}"]
     if frame["type"] == "delta":
         lines.insert(0, f"id: {frame['position']}")
     return "\n".join(lines) + "\n\n"

@@ -26,7 +26,7 @@ def refusal(text: str | None) -> frames.Frame:
     frame = caught.value.frame
     assert (frame["type"], frame["code"]) == ("error", "bad_frame")
     assert 0 < len(frame["detail"]) <= 200
-    frames.encode(frame).encode()
+    frames.encode(frame)
     return frame
 
 
@@ -156,7 +156,7 @@ def test_any_json_is_a_frame_or_a_clear_refusal(value: object) -> None:
     try:
         frames.parse(json.dumps(value))
     except FrameError as error:
-        frames.encode(error.frame).encode()
+        frames.encode(error.frame)
 
 
 @given(st.fixed_dictionaries({"type": st.sampled_from(["send", "stop", "follow", "ping", "regenerate"])}), JSON, JSON)
@@ -169,7 +169,7 @@ def test_any_fields_of_known_frames_are_read_or_refused(
         try:
             frames.parse(json.dumps(value))
         except FrameError as error:
-            frames.encode(error.frame).encode()
+            frames.encode(error.frame)
 
 
 def test_a_lone_surrogate_in_a_prompt_is_no_reason_to_refuse_it() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from pydantic_core import from_json
+
 from inference.engine import Chunk, EngineError, ErrorCode, Part, Usage
 from inference.engines.openai_errors import STATUS_IN_STREAM, error_of
 
@@ -18,12 +20,20 @@ MAX_FINISH_REASON_CHARACTERS = 32
 def parse_payload(payload: bytes) -> dict[str, object]:
     """The JSON object in one event, or in a whole body. Raises EngineError CUT_OFF when it is none."""
     try:
-        value = json.loads(payload.decode("utf-8", "replace"))
+        value = _value_of(payload)
     except (ValueError, RecursionError) as error:
         raise EngineError(ErrorCode.CUT_OFF, "the model server sent something that is not JSON") from error
     if not isinstance(value, dict):
         raise EngineError(ErrorCode.CUT_OFF, "the model server sent JSON that is not an object")
     return value
+
+
+def _value_of(payload: bytes) -> object:
+    try:
+        return from_json(payload)
+    except ValueError:
+        # Slower, and takes what servers send that is not quite JSON: halves of surrogate pairs, broken UTF-8.
+        return json.loads(payload.decode("utf-8", "replace"))
 
 
 def chunks_of(payload: dict[str, object]) -> Iterator[Chunk]:
