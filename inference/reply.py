@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from inference.engine import Part
@@ -14,8 +14,7 @@ PIECE_CHARACTERS = 4096
 """Chunks are joined into pieces of about this length, so that there is little to go through at a checkpoint."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """New text of one part, from position `start` up to `position` (code points, DESIGN section 6)."""
 
     part: Part
