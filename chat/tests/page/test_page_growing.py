@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
+import pytest
 from playwright.sync_api import expect
 
 from chat.markdown import BlockRenderer, Patch
 from chat.tests.page.conftest import Model
 from chat.tests.page.screen import Screen
+from chat.tests.test_markdown import HOSTILE
+from chat.tests.test_markdown_growing import EXAMPLES
+from chat.tests.test_markdown_long import LATE, LONG
+
+Step = dict[str, Any]
 
 MARKDOWN = """# A <title> & more
 
@@ -31,33 +40,68 @@ Words with `a < b && c`, **"강조"**는 and [a link](https://example.com/?a=1&b
 > quoted
 > on & on
 """
-# Returns what differs after any step from the same HTML written at once.
-PAINT = """async (steps) => {
+WITH_MODULES = """
   const load = (name) => import(document.querySelector(`link[href*="js/${name}."]`).href);
   const [{ BlockList }, { setHtml }] = [await load("blocks"), await load("html")];
   const { decorate } = await load("clipboard");
-  const [part, whole, pages] = [document.createElement("div"), document.createElement("div"), []];
+  const part = document.createElement("div");
   const list = new BlockList(part, () => {});
-  return steps.filter((patches) => {
+"""
+# Returns the steps after which the page is not the one that the same HTML gives when it is written at once.
+PAINT = f"""async (steps) => {{ {WITH_MODULES}
+  const [whole, pages] = [document.createElement("div"), []];
+  return steps.filter(({{ patches, blocks }}) => {{
     for (const [index, keep, tail] of patches) pages[index] = (pages[index] ?? "").slice(0, keep) + tail;
+    pages.length = Math.min(pages.length, blocks);
+    list.apply(patches);
+    list.truncate(blocks);
+    list.paint();
+    setHtml(whole, pages.map((page) => `<div class="block">${{page}}</div>`).join(""));
+    decorate(whole);
+    const shown = [...part.querySelectorAll(".block")];
+    return shown.length !== pages.length || !shown.every((block, at) => block.isEqualNode(whole.children[at]));
+  }});
+}}"""
+# Returns how much text is in the nodes that come with each of the patches after the first ones.
+WEIGH = f"""async ([first, ...later]) => {{ {WITH_MODULES}
+  list.apply(first);
+  list.paint();
+  const observer = new MutationObserver(() => {{}});
+  observer.observe(part, {{ childList: true, subtree: true }});
+  return later.map((patches) => {{
     list.apply(patches);
     list.paint();
-    setHtml(whole, pages.map((page) => `<div class="block">${page}</div>`).join(""));
-    decorate(whole);
-    const shown = Array.from(part.querySelectorAll(".block"), (block) => block.outerHTML).join("");
-    return shown !== whole.innerHTML;
-  });
-}"""
+    const nodes = observer.takeRecords().flatMap(({{ addedNodes }}) => [...addedNodes]);
+    return nodes.map(({{ textContent }}) => textContent).join("").length;
+  }});
+}}"""
 
 
-def steps(size: int) -> list[list[Patch]]:
-    renderer = BlockRenderer()
-    return [renderer.feed(MARKDOWN[start : start + size]) for start in range(0, len(MARKDOWN), size)]
+def steps(text: str, seed: int) -> list[Step]:
+    """The text in pieces of any length, some of them painted together, and an end that cuts it."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    renderer, made, waiting, end = BlockRenderer(), list[Step](), list[Patch](), 0
+    while end < len(text):
+        start, end = end, end + chance.choice([1, 2, 3, 8, 40])
+        waiting += renderer.feed(text[start:end])
+        if chance.random() < 0.8:
+            made.append({"patches": waiting, "blocks": len(text)})
+            waiting = []
+    patches, blocks = renderer.finish(text[: chance.randint(len(text) // 2, len(text))])
+    return [*made, {"patches": waiting + patches, "blocks": blocks}]
 
 
-def test_text_that_is_added_gives_the_same_page_as_all_of_it_written_anew(alice: Screen) -> None:
-    for size in (1, 3, 8):
-        assert alice.page.evaluate(PAINT, steps(size)) == []
+def test_a_page_that_has_grown_is_the_one_that_is_written_at_once(alice: Screen) -> None:
+    for number, text in enumerate([MARKDOWN] * 3 + EXAMPLES + HOSTILE + list(LATE.values())):
+        assert alice.page.evaluate(PAINT, steps(text, number)) == [], text
+
+
+def test_little_is_written_anew_in_a_long_block(alice: Screen) -> None:
+    for kind, (begin, line) in LONG.items():
+        renderer = BlockRenderer()
+        pieces = [begin + line * 300, *[line[:9], line[9:], line[:5], line[5:]] * 3]
+        written = alice.page.evaluate(WEIGH, [renderer.feed(piece) for piece in pieces])
+        assert max(written) < 2 * len(line), kind
 
 
 def test_what_a_reader_has_selected_stays_selected_while_its_paragraph_grows(alice: Screen, model: Model) -> None:
@@ -68,3 +112,36 @@ def test_what_a_reader_has_selected_stays_selected_while_its_paragraph_grows(ali
     model.go()
     expect(alice.content).to_have_text("Some words to keep and more of them.")
     assert alice.page.evaluate("getSelection().toString()") == "words"
+
+
+@pytest.mark.parametrize(
+    ("begin", "more", "selected"),
+    [
+        ("- Some words\n- and", " more\n- **of** them\n", "li"),
+        ("| Some words |\n|---|\n| and |\n", "| more |\n| **of** them |\n", "th"),
+        ("```\nSome words\n", "and more\n```\n\nNext\n", "code"),
+    ],
+    ids=["list", "table", "code"],
+)
+def test_what_a_reader_has_selected_stays_selected_while_its_block_gets_more_lines(
+    alice: Screen, model: Model, begin: str, more: str, selected: str
+) -> None:
+    model.says(begin, None, more)
+    alice.ask()
+    place = alice.content.locator(selected).first
+    expect(place).to_contain_text("Some words")
+    place.evaluate("place => getSelection().setBaseAndExtent(place.firstChild, 5, place.firstChild, 10)")
+    model.go()
+    alice.expect_status("completed")
+    assert alice.page.evaluate("getSelection().toString()") == "words"
+
+
+def test_a_button_keeps_the_focus_while_the_list_around_it_grows(alice: Screen, model: Model) -> None:
+    model.says("- one\n\n  ```py\n  x\n  ```\n\n- two", None, "\n\n- three\n")
+    alice.ask()
+    expect(alice.content).to_contain_text("two")
+    alice.content.get_by_role("button", name="Copy").focus()
+    model.go()
+    alice.expect_status("completed")
+    expect(alice.content).to_contain_text("three")
+    expect(alice.content.get_by_role("button", name="Copy")).to_be_focused()
