@@ -36,7 +36,7 @@ help:
 run: $(VENV)/.site
 	@echo "Bringing the database up to date"
 	@$(DEVELOP) migrate --verbosity 0
-	@if [ -d locale ]; then echo "Compiling translations"; $(BIN)/pybabel -q compile -d locale -D django; fi
+	@if [ -d locale ]; then echo "Compiling translations"; $(BIN)/python -m babel.messages.frontend -q compile -d locale -D django; fi
 	@echo "Collecting static files"
 	@$(DEVELOP) collectstatic --noinput --verbosity 0
 	@echo "Starting the site; Ctrl-C ends it"
@@ -91,10 +91,15 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Chatsite needs Python 3.11 or newer; name one: make run PYTHON=python3.12" >&2; exit 1; }
 	@echo "Making the virtual environment $(VENV)"
+	@# A Python that has gone leaves links to nowhere.
+	@rm -f $(VENV)/bin/python*
 	@$(PYTHON) -m venv $(VENV)
 
+# Written when the environment is made: whatever was installed before may be for another Python.
+$(VENV)/pyvenv.cfg: | $(VENV)/bin/python ;
+
 # The stamps keep the second start fast: pip runs only after the pinned versions have changed.
-$(VENV)/.site: requirements.txt | $(VENV)/bin/python
+$(VENV)/.site: requirements.txt $(VENV)/pyvenv.cfg
 	@echo "Installing the site's Python packages"
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@

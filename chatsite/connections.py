@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from environ import Env
 
 Options = dict[str, Any]
 
@@ -13,18 +14,19 @@ SENTINEL_PORT = 26379
 RECONNECT_SECONDS = 1.0
 """How long the pool tries for a connection before somebody has to ask again. It waits twice as long after each failure,
 so after an outage it would wait for as long as that has lasted."""
+DATABASE_SCHEMES = ("postgres", "postgresql", "psql", "pgsql", "sqlite")
+DATABASE_FORMS = "postgres://USER:PASSWORD@HOST:5432/NAME or sqlite:///PATH"
 REDIS_FORMS = "redis://, rediss://, redis+sentinel:// or rediss+sentinel://"
 
 
-def database(config: Options, *, timeout_seconds: float, pool_size: int) -> Options:
+def database(url: str, *, timeout_seconds: float, pool_size: int) -> Options:
     """What Django takes for a DATABASE_URL, with what each kind needs under ASGI (ARCHITECTURE.md, Decisions)."""
+    config = _parsed(url)
     if config["ENGINE"].endswith("sqlite3"):
         return {**config, "CONN_MAX_AGE": None, "OPTIONS": _sqlite(timeout_seconds)}
-    if config["ENGINE"].endswith("postgresql"):
-        options = {**config.get("OPTIONS", {}), **_postgresql(timeout_seconds, pool_size)}
-        # A pool would hand out connections that a restart of the database has ended.
-        return {**config, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
-    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql:// or sqlite://.")
+    options = {**config.get("OPTIONS", {}), **_postgresql(timeout_seconds, pool_size)}
+    # A pool would hand out connections that a restart of the database has ended.
+    return {**config, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
 
 
 def redis_host(url: str, *, timeout_seconds: float, ca_file: str = "", sentinel_password: str = "") -> Options:
@@ -35,6 +37,8 @@ def redis_host(url: str, *, timeout_seconds: float, ca_file: str = "", sentinel_
     scheme, _, kind = urlsplit(url).scheme.partition("+")
     if scheme not in {"redis", "rediss"} or kind not in {"", "sentinel"}:
         raise ImproperlyConfigured(f"REDIS_URL must begin with {REDIS_FORMS}.")
+    if not kind:
+        _address(urlsplit(url).netloc.rpartition("@")[2])
     options: Options = {"socket_timeout": timeout_seconds, "socket_connect_timeout": timeout_seconds}
     if scheme == "rediss" and ca_file:
         options["ssl_ca_certs"] = ca_file
@@ -44,6 +48,17 @@ def redis_host(url: str, *, timeout_seconds: float, ca_file: str = "", sentinel_
         options["ssl"] = True
     watchers = {**options, **({"password": sentinel_password} if sentinel_password else {})}
     return {**_sentinel(url), **options, "sentinel_kwargs": watchers}
+
+
+def _parsed(url: str) -> Options:
+    try:
+        if url.partition(":")[0] in DATABASE_SCHEMES:
+            config: Options = Env.db_url_config(url)
+            return config
+    except (ValueError, ImproperlyConfigured):
+        pass
+    # Without the value: there may be a password in it.
+    raise ImproperlyConfigured(f"DATABASE_URL must be like {DATABASE_FORMS}.") from None
 
 
 def _sentinel(url: str) -> Options:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import to_language
 
-from chatsite import connections
+from chatsite import connections, files
 from chatsite.logs import logging_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -49,9 +48,11 @@ def number(name: str, default: float, *, low: float = 0) -> float:
     return result
 
 
-def whole(name: str, default: int, *, low: int = 1) -> int:
-    """Read a whole number that is at least `low`."""
+def whole(name: str, default: int, *, low: int = 1, high: float = float("inf")) -> int:
+    """Read a whole number that is at least `low` and at most `high`."""
     result = number(name, default, low=low)
+    if result > high:
+        raise ImproperlyConfigured(f"{name} must be at most {high:g}, not {result:g}.")
     if result != int(result):
         raise ImproperlyConfigured(f"{name} must be a whole number, not {result!r}.")
     return int(result)
@@ -76,22 +77,16 @@ def secret_key() -> str:
         raise ImproperlyConfigured(
             "SECRET_KEY must be set, or SECRET_KEY_FILE (or DEBUG=on, for a try on this machine)."
         )
-    return kept_secret(Path(key_file))
+    return files.kept_secret(Path(key_file))
 
 
-def kept_secret(path: Path) -> str:
-    """The secret in a file; the first process to come makes it, those that start beside it read the same."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    draft.touch(mode=0o600)
-    draft.write_text(secrets.token_urlsafe(48))
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-    return path.read_text().strip()
+def address(name: str, default: str = "", *, example: str) -> str:
+    """Read the http address of a site or a server; may be empty."""
+    value = env.str(name, default="").rstrip("/") or default
+    parts = urlsplit(value)
+    if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ImproperlyConfigured(f"{name} must be like {example}, not {value!r}.")
+    return value
 
 
 DEBUG = on_off("DEBUG", default=False)
@@ -100,11 +95,9 @@ SECRET_KEY = secret_key()
 LIMITS = on_off("LIMITS", default=True)
 
 # Where the site is. The scheme of PUBLIC_URL decides cookies, HSTS and the redirect to https.
-PORT = whole("PORT", 8000)
-PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
+PORT = whole("PORT", 8000, high=65_535)
+PUBLIC_URL = address("PUBLIC_URL", example="https://chat.example.org")
 _public = urlsplit(PUBLIC_URL)
-if PUBLIC_URL and (_public.scheme not in {"http", "https"} or not _public.hostname):
-    raise ImproperlyConfigured(f"PUBLIC_URL must be like https://chat.example.org, not {PUBLIC_URL!r}.")
 PUBLIC_HOST = _public.netloc
 IS_HTTPS = _public.scheme == "https"
 PROXY_COUNT = whole("PROXY_COUNT", 1 if IS_HTTPS else 0, low=0)
@@ -174,10 +167,10 @@ DATABASE_TIMEOUT_SECONDS = number("DATABASE_TIMEOUT_SECONDS", 5, low=0.1)
 DATABASE_THREADS = whole("DATABASE_THREADS", 4)
 """Threads, and so connections, that consumers and the journal of one worker use; HTTP requests come on top."""
 DATABASE_POOL_SIZE = whole("DATABASE_POOL_SIZE", DATABASE_THREADS + 8, low=DATABASE_THREADS + 2)
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+files.made_folder(DATA_DIR, setting="DATA_DIR")
 DATABASES = {
     "default": connections.database(
-        env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'chatsite.sqlite3'}"),
+        env.str("DATABASE_URL", default="") or f"sqlite:///{DATA_DIR / 'chatsite.sqlite3'}",
         timeout_seconds=DATABASE_TIMEOUT_SECONDS,
         pool_size=DATABASE_POOL_SIZE,
     )
@@ -201,7 +194,9 @@ if REDIS_URL:
 
 # The model server. Without an address or a key the demo model answers.
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
-OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="") or ("https://api.openai.com/v1" if OPENAI_API_KEY else "")
+OPENAI_BASE_URL = address(
+    "OPENAI_BASE_URL", "https://api.openai.com/v1" if OPENAI_API_KEY else "", example="http://127.0.0.1:11434/v1"
+)
 CHAT_MODELS: list[str] = env.list("CHAT_MODELS", default=[])
 CHAT_DEFAULT_MODEL = env.str("CHAT_DEFAULT_MODEL", default="")
 MODEL_CONNECT_TIMEOUT_SECONDS = number("MODEL_CONNECT_TIMEOUT_SECONDS", 5, low=0.1)

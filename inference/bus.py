@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -29,6 +30,8 @@ PROBE_SECONDS = 5.5
 PROBE_TIMEOUT_SECONDS = 3.0
 """PROBE_SECONDS + PROBE_TIMEOUT_SECONDS bounds how long a dead subscription goes unnoticed."""
 RETRY_SECONDS = 0.5
+REMINDER_SECONDS = 30.0
+"""How often the log says that there is still no subscription."""
 
 
 class ChannelLayer(Protocol):
@@ -58,6 +61,7 @@ class Bus:
         self._groups: Counter[str] = Counter({WORKERS: 1})
         self._probe_heard = asyncio.Event()
         self._is_broken = asyncio.Event()
+        self._reminder_at = 0.0
         self.on("probe", lambda _: self._probe_heard.set())
 
     def on(self, kind: str, handler: Handler) -> None:
@@ -108,7 +112,7 @@ class Bus:
             try:
                 await self._subscribe()
             except Exception as error:
-                logger.warning("no subscription: %s", error)
+                self._remind(error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             _raise_if_cancelled()
@@ -120,6 +124,11 @@ class Bus:
             finally:
                 await self._unsubscribe(hearing)
             is_first = False
+
+    def _remind(self, error: Exception) -> None:
+        if time.monotonic() >= self._reminder_at:
+            logger.warning("no subscription, trying again until Redis can be reached: %s", error)
+            self._reminder_at = time.monotonic() + REMINDER_SECONDS
 
     async def _subscribe(self) -> None:
         self._is_broken.clear()
@@ -136,6 +145,7 @@ class Bus:
 
     async def _announce(self, *, is_first: bool) -> None:
         self.has_subscription.set()
+        self._reminder_at = 0.0
         if is_first:
             return
         logger.info("subscription renewed")

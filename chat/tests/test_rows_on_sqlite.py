@@ -40,7 +40,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sqlite(db: None, migrated: Path, tmp_path: Path) -> Iterator[None]:
     """All rows of the test are in a SQLite file, opened as the settings say."""
     path = shutil.copy(migrated, tmp_path / "site.sqlite3")
-    ours = database({"ENGINE": ENGINE, "NAME": str(path)}, timeout_seconds=TIMEOUT_SECONDS, pool_size=1)
+    ours = database(f"sqlite:///{path}", timeout_seconds=TIMEOUT_SECONDS, pool_size=1)
     before = connections["default"]
     own = load_backend(ENGINE).DatabaseWrapper({**before.settings_dict, **ours}, "default")
     connections["default"] = own

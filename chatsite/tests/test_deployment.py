@@ -14,7 +14,7 @@ import pytest
 import websockets
 from websockets.typing import Origin
 
-from chatsite.settings import kept_secret
+from chatsite.files import kept_secret
 from chatsite.tests.test_containers import Nginx
 from testing.services import PROJECT, PostgresServer, site_environment
 from testing.workers import Worker, collect_static_files

@@ -26,8 +26,7 @@ def ask(pool: ConnectionPool) -> bool:
 
 def test_the_pool_is_back_soon_after_an_outage_in_which_it_went_on_trying(postgres_server: PostgresServer) -> None:
     """Left to itself it doubles its pauses, and comes back after as long again as it was away."""
-    config = {"ENGINE": "django.db.backends.postgresql"}
-    options = connections.database(config, timeout_seconds=5.0, pool_size=2)["OPTIONS"]["pool"]
+    options = connections.database(postgres_server.url, timeout_seconds=5.0, pool_size=2)["OPTIONS"]["pool"]
     with FaultProxy(postgres_server.port) as proxy:
         address = f"postgres://chatsite@127.0.0.1:{proxy.port}/postgres"
         with ConnectionPool(address, check=ConnectionPool.check_connection, open=True, **options) as pool:

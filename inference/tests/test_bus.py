@@ -192,6 +192,35 @@ async def test_a_bus_whose_redis_comes_late_subscribes_then(own_redis: RedisServ
     await asyncio.wait({task})
 
 
+class LayerAway(InMemoryChannelLayer):  # type: ignore[misc]  # channels has no types
+    """Of a Redis that refuses; `tried` after a few times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tries = 0
+        self.tried = asyncio.Event()
+
+    async def new_channel(self, prefix: str = "") -> str:
+        self.tries += 1
+        if self.tries == 5:
+            self.tried.set()
+        raise OSError("refused")
+
+
+async def test_that_redis_is_away_is_not_told_at_every_try(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bus_module, "RETRY_SECONDS", 0.01)
+    layer = LayerAway()
+    task = asyncio.create_task(Bus(layer).run())
+    async with asyncio.timeout(PROMPT_SECONDS):
+        await layer.tried.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    [record] = caplog.records
+    assert record.getMessage().endswith("until Redis can be reached: refused")
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_killed_connections_are_replaced(own_redis: RedisServer) -> None:
     here, there = Bus(redis_layer(own_redis.port)), Bus(redis_layer(own_redis.port))

@@ -11,6 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
+from chatsite.preflight import complaints
+
 
 class Command(BaseCommand):
     help = "Serve the site (daphne on uvloop)."
@@ -28,6 +30,8 @@ class Command(BaseCommand):
             # Safe beside other workers that start at the same time: one migrates, the others wait.
             call_command("migrate", verbosity=0)
             connections.close_all()
+        for complaint in complaints():
+            self.stderr.write(complaint)
         _install_uvloop()
         from daphne.endpoints import build_endpoint_description_strings
         from daphne.server import Server
@@ -49,10 +53,10 @@ def _refuse_port_in_use(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            message = (
-                f"Can't listen on {host}:{port}: {error.strerror}. Choose another port, e.g. PORT={port + 1} make run"
-            )
-            raise CommandError(message) from None
+            another = f"Choose another port, e.g. PORT={port + 1} make run"
+            raise CommandError(f"Can't listen on {host}:{port}: {error.strerror}. {another}") from None
+        except OverflowError:
+            raise CommandError(f"There is no port {port}: 1 to 65535 are.") from None
 
 
 def _install_uvloop() -> None:
