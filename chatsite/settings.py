@@ -26,6 +26,11 @@ if env_file:
     environ.Env.read_env(BASE_DIR / env_file)
 
 
+def verbatim(name: str) -> str:
+    """Read a secret as it stands: the library takes one that begins with $ for the name of another variable."""
+    return str(env.ENVIRON.get(name, ""))
+
+
 def on_off(name: str, *, default: bool) -> bool:
     """Read a switch; only on and off (and their usual spellings) are taken."""
     value = env.str(name, default="on" if default else "off").strip().lower()
@@ -69,8 +74,7 @@ def choice(name: str, default: str, *, among: tuple[str, ...]) -> str:
 
 def secret_key() -> str:
     """SECRET_KEY itself, or the one in SECRET_KEY_FILE, which is made when it is missing."""
-    key: str = env.str("SECRET_KEY", default="")
-    if key:
+    if key := verbatim("SECRET_KEY"):
         return key
     key_file = env.str("SECRET_KEY_FILE", default=str(DATA_DIR / "secret_key") if DEBUG else "")
     if not key_file:
@@ -185,7 +189,7 @@ if REDIS_URL:
         REDIS_URL,
         timeout_seconds=REDIS_TIMEOUT_SECONDS,
         ca_file=env.str("REDIS_CA_FILE", default=""),
-        sentinel_password=env.str("REDIS_SENTINEL_PASSWORD", default=""),
+        sentinel_password=verbatim("REDIS_SENTINEL_PASSWORD"),
     )
     CHANNEL_LAYERS["default"] = {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -193,7 +197,7 @@ if REDIS_URL:
     }
 
 # The model server. Without an address or a key the demo model answers.
-OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
+OPENAI_API_KEY = verbatim("OPENAI_API_KEY")
 OPENAI_BASE_URL = address(
     "OPENAI_BASE_URL", "https://api.openai.com/v1" if OPENAI_API_KEY else "", example="http://127.0.0.1:11434/v1"
 )
@@ -242,7 +246,7 @@ LOGIN_REDIRECT_URL = "room_list"
 LOGOUT_REDIRECT_URL = "login"
 
 # Whoever asks for /metrics brings this token; without one there is no /metrics.
-METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+METRICS_TOKEN = verbatim("METRICS_TOKEN")
 
 # Mail, which only new passwords need. Without a server people are told to ask whoever runs the site.
 _email_url = env.str("EMAIL_URL", default="consolemail://" if DEBUG else "")

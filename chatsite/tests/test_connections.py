@@ -32,6 +32,12 @@ def test_what_libpq_knows_may_follow_the_database() -> None:
     assert options["pool"]["max_size"] == 9
 
 
+@pytest.mark.parametrize("name", ["SECRET_KEY", "OPENAI_API_KEY", "METRICS_TOKEN"])
+def test_a_secret_may_begin_with_anything(name: str) -> None:
+    """A dollar too, which elsewhere names another variable."""
+    assert shown(f"settings.{name}", **{name: "$HOME-{made}#by chance"}) == "$HOME-{made}#by chance"
+
+
 def test_health_checks_of_this_machine_are_answered_whatever_the_sites_name() -> None:
     hosts = shown("settings.ALLOWED_HOSTS", ALLOWED_HOSTS="chat.example.org")
     assert hosts == ["chat.example.org", "localhost", "127.0.0.1", "[::1]"]

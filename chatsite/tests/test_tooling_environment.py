@@ -12,7 +12,9 @@ import pytest
 from testing.server_process import free_port
 from testing.services import PROJECT, site_environment, site_variables
 
-READ = re.compile(r"(?:\benv(?:\.\w+)?|\bon_off|\bnumber|\bwhole|\bchoice|\baddress)\(\s*\"([A-Z][A-Z0-9_]*)\"")
+READ = re.compile(
+    r"(?:\benv(?:\.\w+)?|\bon_off|\bnumber|\bwhole|\bchoice|\baddress|\bverbatim)\(\s*\"([A-Z][A-Z0-9_]*)\""
+)
 # ENV_FILE says which file holds the others, so it can't stand in it.
 NOT_IN_FILE = {"ENV_FILE"}
 
