@@ -10,10 +10,12 @@ from chat.models import Inference, Message, Room
 
 
 def as_markdown(room: Room, path: Sequence[UUID]) -> str:
-    """The messages of a path under headings that say who wrote them; replies keep their own Markdown."""
+    """The messages of a path under headings that name who wrote them; replies keep their own Markdown."""
     messages = Message.objects.filter(pk__in=path).select_related("author").in_bulk()
+    models = dict(Inference.objects.filter(message__in=path).values_list("message_id", "model"))
     title = room.title or "Chat"
-    return "\n\n".join([f"# {title}", *(_section(messages[message_id]) for message_id in path)]) + "\n"
+    sections = (_section(messages[message_id], models.get(message_id, "")) for message_id in path)
+    return "\n\n".join([f"# {title}", *sections]) + "\n"
 
 
 def as_data(room: Room) -> dict[str, Any]:
@@ -30,11 +32,13 @@ def as_data(room: Room) -> dict[str, Any]:
     }
 
 
-def _section(message: Message) -> str:
+def _section(message: Message, model: str) -> str:
     author = message.author.get_username() if message.author else "Assistant"
     who = author if message.role == Message.Role.USER else "Assistant"
-    mark = "" if message.status in {Message.Status.SENT, Message.Status.COMPLETED} else f" ({message.status})"
-    return f"## {who}{mark}\n\n{message.text}".rstrip()
+    status = "" if message.status in {Message.Status.SENT, Message.Status.COMPLETED} else message.status
+    # The name is one line, whatever the model server calls it.
+    marks = ", ".join(filter(None, [" ".join(model.split()), status]))
+    return f"## {who}{f' ({marks})' if marks else ''}\n\n{message.text}".rstrip()
 
 
 def _message(message: Message) -> dict[str, Any]:

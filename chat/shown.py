@@ -40,6 +40,7 @@ class ShownMessage:
     blocks: Sequence[str] = ()
     reasoning_blocks: Sequence[str] = ()
     inference_id: UUID | None = None
+    model: str = ""
     position: int = 0
     finish_reason: str = ""
     error_code: str = ""
@@ -102,6 +103,7 @@ def _shown(message: Message, inference: Inference | None) -> ShownMessage:
         blocks=_blocks(inference, Part.CONTENT, is_live=is_live),
         reasoning_blocks=_blocks(inference, Part.REASONING, is_live=is_live),
         inference_id=inference.pk,
+        model=inference.model,
         position=inference.position,
         finish_reason=inference.finish_reason,
         error_code=inference.error_code,

@@ -14,6 +14,7 @@ from django.utils import timezone
 from chat.models import Message, Room
 from chat.prompts import send
 from chat.tests.people import ask_of, complete, live
+from inference.journal import Status
 
 
 def found(client: Client, words: str) -> list[str]:
@@ -135,7 +136,8 @@ def test_exports_hold_the_path_or_the_whole_tree(alices: Client, alice: User, ro
     first, _second = first_prompt(alice, room, "first text"), first_prompt(alice, room, "second text")
     markdown = alices.get(f"/rooms/{room.pk}/export.md")
     assert markdown["Content-Disposition"] == 'attachment; filename="a-room.md"'
-    assert markdown.content.decode() == "# A room\n\n## alice\n\nsecond text\n\n## Assistant\n\nreply to second text\n"
+    shown = "# A room\n\n## alice\n\nsecond text\n\n## Assistant (default)\n\nreply to second text\n"
+    assert markdown.content.decode() == shown
     assert "first text" in alices.get(f"/rooms/{room.pk}/export.md", {"at": str(first)}).content.decode()
     data = alices.get(f"/rooms/{room.pk}/export.json").json()
     assert [message["text"] for message in data["messages"]] == [
@@ -144,6 +146,20 @@ def test_exports_hold_the_path_or_the_whole_tree(alices: Client, alice: User, ro
         "second text",
         "reply to second text",
     ]
+
+
+def test_a_page_and_an_export_name_the_model_of_each_reply_whatever_its_name(
+    alices: Client, alice: User, room: Room
+) -> None:
+    for name in ("<b>small</b>", "two\n\n# lines"):
+        complete(live(send(ask_of(alice, room, model=name), "A question", None, has_parent=False)), "An answer")
+    broken = live(send(ask_of(alice, room, model="third"), "A question", None, has_parent=False))
+    complete(broken, "An", status=Status.INTERRUPTED)
+    names = re.findall(r"<span data-model>([^<]*)</span>", alices.get(f"/rooms/{room.pk}/").content.decode())
+    assert names == ["&lt;b&gt;small&lt;/b&gt;", "two\n\n# lines", "third", ""]
+    markdown = alices.get(f"/rooms/{room.pk}/export.md").content.decode()
+    marks = re.findall(r"^## Assistant \((.*)\)$", markdown, re.MULTILINE)
+    assert marks == ["<b>small</b>", "two # lines", "third, interrupted"]
 
 
 @pytest.mark.parametrize("path", ["", "earlier/", "export.md", "export.json", "members/"])

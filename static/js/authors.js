@@ -1,4 +1,4 @@
-// Messages of other people.
+// Who has written a message: another person, a model.
 
 /** Say who wrote `element`, which is not to be edited here then. */
 export function showAuthor(element, author) {
@@ -6,4 +6,9 @@ export function showAuthor(element, author) {
   heading.textContent = author;
   heading.classList.remove("visually-hidden");
   element.querySelector('[data-action="edit"]')?.remove();
+}
+
+/** Say which model writes the reply `element`. */
+export function showModel(element, model) {
+  element.querySelector("[data-model]").textContent = model;
 }

@@ -1,6 +1,6 @@
 // The messages of the room on the page: one path of its tree, from the first to the latest.
 
-import { showAuthor } from "./authors.js";
+import { showAuthor, showModel } from "./authors.js";
 import { errorSentence, sentence } from "./i18n.js";
 import { Reply } from "./reply.js";
 import { setTime, showTimes } from "./times.js";
@@ -94,8 +94,9 @@ export class Log {
   }
 
   /** Show a reply that begins, in the place of whatever followed its prompt. */
-  addReply({ inference_id: inferenceId, message_id: messageId, parent_id: parentId, client_id: clientId }) {
+  addReply({ inference_id: inferenceId, message_id: messageId, parent_id: parentId, client_id: clientId, model }) {
     const element = this.#copy("reply-template");
+    showModel(element, model);
     Object.assign(element.dataset, { inferenceId, messageId, clientId: clientId ?? "" });
     setTime(element);
     this.#place(element, parentId);

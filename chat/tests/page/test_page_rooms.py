@@ -213,6 +213,23 @@ def test_the_model_of_a_room_is_chosen_below_the_box_and_kept(alice: Screen) -> 
     expect(picker).to_have_value(MODEL)
 
 
+def test_a_reply_names_its_model_while_it_comes_in_each_tab_and_after_a_reload(
+    alice: Screen, new_screen: NewScreen, model: Model
+) -> None:
+    other = new_screen(beside=alice)
+    other.page.goto(alice.page.url)
+    model.says("one", None, " two")
+    alice.ask()
+    for screen in (alice, other):
+        expect(screen.content).to_have_text("one")
+        expect(screen.reply.get_by_role("heading")).to_have_text(f"Assistant said {MODEL}")
+    other.page.reload()
+    expect(other.reply.get_by_text(MODEL, exact=True)).to_be_visible()
+    model.go()
+    other.expect_status("completed")
+    expect(other.reply.get_by_role("heading")).to_have_text(f"Assistant said {MODEL}")
+
+
 def test_a_room_is_exported_as_it_is_shown(alice: Screen, model: Model) -> None:
     model.says("**The** reply")
     alice.ask("My question")
