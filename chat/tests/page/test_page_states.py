@@ -101,7 +101,12 @@ def test_failed_after_some_text(alice: Screen, model: Model) -> None:
     alice.expect_status("failed")
     expect(alice.content).to_have_text("The beginning of an answer")
     expect(alice.state).to_have_text("The reply was cut off on its way from the model.")
+    assert offers(alice) == ["continue", "regenerate", "copy"]
     look(alice, "failed")
+    model.says("and its end")
+    alice.action("continue").click()
+    alice.expect_status("completed")
+    expect(alice.content).to_have_text("The beginning of an answerand its end")
 
 
 @pytest.mark.parametrize(
