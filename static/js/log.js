@@ -97,6 +97,7 @@ export class Log {
   addReply({ inference_id: inferenceId, message_id: messageId, parent_id: parentId, client_id: clientId, model }) {
     const element = this.#copy("reply-template");
     showModel(element, model);
+    element.querySelector("[data-reference]").textContent = inferenceId;
     Object.assign(element.dataset, { inferenceId, messageId, clientId: clientId ?? "" });
     setTime(element);
     this.#place(element, parentId);

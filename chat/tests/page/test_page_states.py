@@ -92,7 +92,11 @@ def test_failed_before_any_text(alice: Screen, model: Model) -> None:
     alice.ask()
     alice.expect_status("failed")
     assert offers(alice) == ["regenerate"]
+    reference = alice.reply.locator(".reference")
+    expect(reference).to_have_text(f"Reference {alice.reply.get_attribute('data-inference-id')}")
     look(alice, "failed-empty")
+    alice.page.reload()
+    expect(reference).to_have_text(f"Reference {alice.reply.get_attribute('data-inference-id')}")
 
 
 def test_failed_after_some_text(alice: Screen, model: Model) -> None:
