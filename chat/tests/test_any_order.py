@@ -33,6 +33,7 @@ from pytest_django.fixtures import Settings
 from chat import prompts, stops
 from chat.journal import DjangoJournal
 from chat.models import Inference, Room
+from chat.models import inference as inference_model
 from chat.prompts import Ask, PromptError
 from chat.stops import Outcome, Stop
 from inference import owners, pulse
@@ -51,7 +52,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 T = TypeVar("T")
 
 WAIT_SECONDS = 10.0
-DEAD = timedelta(seconds=11)
+DEAD_AFTER = timedelta(hours=1)
+"""On a slow machine one order takes longer than the ten seconds of the product: only a step makes an owner dead."""
 AFTER_THE_END = {
     Status.COMPLETED: {Status.STOPPED},
     Status.INTERRUPTED: {Status.COMPLETED, Status.STOPPED, Status.INTERRUPTED},
@@ -413,7 +415,7 @@ class AnyOrder(RuleBasedStateMachine):
     def _bury(self, process: Process) -> None:
         for case in self._owned_by(process):
             case.is_orphaned = case.is_orphaned or _is_live(case)
-        Inference.objects.live().filter(worker=process.worker.worker_id).update(heartbeat_at=Now() - DEAD)
+        Inference.objects.live().filter(worker=process.worker.worker_id).update(heartbeat_at=Now() - 2 * DEAD_AFTER)
 
     async def _text_after_reload(self, process: Process, case: Case) -> str:
         reply = await process.worker.watch(case.job.inference_id)
@@ -448,6 +450,7 @@ def _shown(reply: Reply) -> str:
 def impatient(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     """Workers that do nothing by the clock, and wait for nobody long."""
     settings.LIMITS = False
+    monkeypatch.setattr(inference_model, "DEAD_AFTER", DEAD_AFTER)
     monkeypatch.setattr(pulse, "BEAT_SECONDS", 3600.0)
     monkeypatch.setattr(pulse, "TRUST_SECONDS", 0.0)
     monkeypatch.setattr(owners, "ANSWER_SECONDS", 0.2)
