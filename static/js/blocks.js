@@ -22,7 +22,8 @@ export class BlockList {
     this.#onBlockClosed = onBlockClosed;
     this.#blocks = [...element.querySelectorAll(":scope > .group > .block")];
     for (const block of this.#blocks) {
-      this.#html.push(block.dataset.html ?? "");
+      block.shownHtml = block.dataset.html;
+      this.#html.push(block.shownHtml ?? "");
       delete block.dataset.html;
       decorate(block);
     }

@@ -136,6 +136,21 @@ def test_what_a_reader_has_selected_stays_selected_while_its_block_gets_more_lin
     assert alice.page.evaluate("getSelection().toString()") == "words"
 
 
+def test_after_a_reload_in_mid_reply_a_selection_stays_too(alice: Screen, model: Model) -> None:
+    model.says("- Some words\n- **and", None, " more**\n- of them\n")
+    alice.ask()
+    expect(alice.content).to_contain_text("and")
+    alice.page.reload()
+    expect(alice.content).to_contain_text("and")
+    place = alice.content.locator("li").first
+    place.evaluate("place => getSelection().setBaseAndExtent(place.firstChild, 5, place.firstChild, 10)")
+    alice.expect_button("stop")
+    model.go()
+    alice.expect_status("completed")
+    expect(alice.content.locator("li")).to_have_text(["Some words", "and more", "of them"])
+    assert alice.page.evaluate("getSelection().toString()") == "words"
+
+
 def test_a_button_keeps_the_focus_while_the_list_around_it_grows(alice: Screen, model: Model) -> None:
     model.says("- one\n\n  ```py\n  x\n  ```\n\n- two", None, "\n\n- three\n")
     alice.ask()
