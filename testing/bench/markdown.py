@@ -30,12 +30,20 @@ def total(costs: list[int]) -> int:
 
 """
 ONE_CODE_BLOCK = "```python\n" + "total = sum(cost for cost in costs if cost > 0)\n" * 1_100
+ONE_LIST = "- water runs down the hill, and *nobody* has to tell it\n" * 1_000
+ONE_TABLE = "| what | who |\n| --- | --- |\n" + "| water runs down the hill | *nobody* has to tell it |\n" * 1_000
+REPLIES = {
+    "mixed": MIXED * 150,
+    "one list": ONE_LIST,
+    "one table": ONE_TABLE,
+    "one code block": ONE_CODE_BLOCK,
+}
 
 
 async def run() -> Table:
     columns = ["reply", *(f"{size // 1000} kB: µs per delta" for size in SIZES), "ratio"]
     table = Table("Markdown rendered while it grows, one viewer", columns)
-    for name, source in (("mixed", MIXED * 150), ("one code block", ONE_CODE_BLOCK)):
+    for name, source in REPLIES.items():
         costs = [min(_microseconds_per_delta(source[:size]) for _ in range(ROUNDS)) for size in SIZES]
         table.add(name, *(f"{cost:.0f}" for cost in costs), f"{costs[1] / costs[0]:.2f}")
     table.notes.append("Deltas of a page are merged for 0.1 s, and longer where they cost more (chat.screen).")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from playwright.async_api import CDPSession, Page, async_playwright
 
+from testing.bench import markdown
 from testing.bench.load import Place
-from testing.bench.markdown import MIXED, ONE_CODE_BLOCK
 from testing.bench.process_usage import cpu_seconds
 from testing.bench.servers import Ground, UvloopWorker
 from testing.bench.table import Table
@@ -26,9 +26,7 @@ WINDOWS = ((500, 3_500), (47_500, 50_500))
 """Between which lengths of the reply, in characters, a window is measured: what a reply of 2 kB has at its end."""
 REPLIES = {
     "plain words": "Water runs down the hill and nobody has to tell it where to go.\n\n" * 900,
-    "mixed": MIXED * 150,
-    "one list": "- water runs down the hill, and *nobody* has to tell it\n" * 1_000,
-    "one code block": ONE_CODE_BLOCK,
+    **markdown.REPLIES,
 }
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
