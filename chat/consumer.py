@@ -87,10 +87,10 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
     def end(self, ending: Ending) -> None:
         """Called by the news: a reply of this room has ended, or was cut back after its end."""
         self.asking.ended.set()
-        is_mirrored = self.runtime.worker.find(ending.inference_id) is not None
-        position = None if is_mirrored else self.screen.behind(ending)
+        is_fed = self.runtime.worker.find(ending.inference_id) is not None
+        position = None if is_fed else self.screen.behind(ending)
         if position is not None:
-            # It was ended for an owner that was only cut off, and that has saved more.
+            # It was ended for an owner that was only cut off and has saved more, or that could not save its end at all.
             self._spawn(self._show(ending.inference_id, position))
             return
         if self.screen.end(ending):

@@ -65,9 +65,10 @@ class Screen:
         return view is not None
 
     def behind(self, ending: Ending) -> int | None:
-        """Forget a reply that has ended here with less text than it has now. Returns where it stood, else None."""
+        """Forget a reply that nobody feeds here any more and that this ending can't be put on: it never ended here, or
+        with less text. Returns where it stood, else None."""
         view = self._views.get(ending.inference_id)
-        if view is None or view.reply.ending is None or not _lacks_text(view, ending):
+        if view is None or (view.reply.ending is not None and not _lacks_text(view, ending)):
             return None
         self._drop(view)
         return view.cursor

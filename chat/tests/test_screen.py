@@ -246,6 +246,23 @@ async def test_a_reply_that_has_more_text_than_when_it_ended_here_is_left_to_be_
     assert wire.text == "Hel" + "lo world"
 
 
+async def test_a_reply_that_was_abandoned_here_is_left_to_be_shown_anew(screen: Screen, wire: Wire) -> None:
+    """Its owner could not save the end, and another worker has ended it from the last checkpoint."""
+    abandoned = reply_of("Hello")
+    async with running(screen):
+        screen.show(abandoned)
+        await wire.wait_for("delta")
+        reaped = ending_of(abandoned, 3, Status.INTERRUPTED)
+        position = screen.behind(reaped)
+        assert position == 5
+        saved = Reply(abandoned.inference_id, runs=[(C, "Hel")])
+        saved.end(reaped)
+        screen.show(saved, position)
+        end = await wire.wait_for("end")
+    assert end["position"] == 3
+    assert wire.text == "Hello"
+
+
 async def test_a_closed_screen_reads_no_reply_any_more(screen: Screen) -> None:
     replies = [reply_of("a"), reply_of("b")]
     for reply in replies:

@@ -12,9 +12,11 @@ from pydantic_core import from_json
 
 from inference.engine import Chunk, EngineError, ErrorCode, Part, Usage
 from inference.engines.openai_errors import STATUS_IN_STREAM, error_of
+from inference.text import clean
 
 MAX_TOKEN_COUNT = 2**31 - 1  # what a database integer holds
 MAX_FINISH_REASON_CHARACTERS = 32
+MAX_MODEL_CHARACTERS = 200  # as many as a row holds
 
 
 def parse_payload(payload: bytes) -> dict[str, object]:
@@ -50,10 +52,14 @@ def chunks_of(payload: dict[str, object]) -> Iterator[Chunk]:
 
 
 def model_names(listing: dict[str, object]) -> tuple[str, ...]:
-    """The ids in the answer to GET /v1/models."""
+    """The ids in the answer to GET /v1/models, without those that no row can hold."""
     entries = listing.get("data")
     ids = [_object(entry).get("id") for entry in entries] if isinstance(entries, list) else []
-    return tuple(dict.fromkeys(name for name in ids if isinstance(name, str) and name))
+    return tuple(dict.fromkeys(name for name in ids if isinstance(name, str) and _is_storable(name)))
+
+
+def _is_storable(name: str) -> bool:
+    return 0 < len(name) <= MAX_MODEL_CHARACTERS and clean(name) == name
 
 
 def _texts_of(delta: dict[str, object]) -> Iterator[Chunk]:
@@ -95,7 +101,7 @@ def _first_choice(choices: object) -> dict[str, object]:
 
 def _finish_reason_of(choice: dict[str, object]) -> str | None:
     value = choice.get("finish_reason")  # some servers send an empty one with every chunk
-    return value[:MAX_FINISH_REASON_CHARACTERS] if isinstance(value, str) and value else None
+    return clean(value)[:MAX_FINISH_REASON_CHARACTERS] if isinstance(value, str) and value else None
 
 
 def _usage_of(value: object) -> Usage | None:

@@ -145,6 +145,14 @@ async def test_case_38_the_finish_reason_is_passed_on(
     assert finish_of(await chunks_from(engine, model)) == [reason]
 
 
+async def test_a_finish_reason_that_no_row_could_hold_is_made_storable(
+    engine: OpenAIEngine, model_server: ModelServer, model: str
+) -> None:
+    """With a NUL in it the end could not be saved, and the text of the last second was lost."""
+    model_server.script(model, {"steps": [{"text": "a"}, {"finish": "st\x00op"}, DONE]})
+    assert finish_of(await chunks_from(engine, model)) == ["st\ufffdop"]
+
+
 @pytest.mark.parametrize(
     "ending",
     [

@@ -44,6 +44,14 @@ async def test_models_are_asked_for_once_by_all_who_wait(
     assert len(model_server.requests(models_script)) == 1
 
 
+async def test_a_model_whose_name_no_row_could_hold_is_left_out(
+    engine: OpenAIEngine, model_server: ModelServer, models_script: str
+) -> None:
+    names = ["", "a\x00b", "x" * 201, "x" * 200]
+    model_server.script(models_script, {"json": {"data": [{"id": name} for name in names]}})
+    assert list(await engine.models()) == ["x" * 200]
+
+
 async def test_models_are_asked_for_again_when_the_cache_is_old(model_server: ModelServer, models_script: str) -> None:
     engine = OpenAIEngine(base_url=model_server.url, models_cache_seconds=0)
     model_server.script(models_script, {"json": {"data": [{"id": "old"}]}}, {"json": {"data": [{"id": "new"}]}})
