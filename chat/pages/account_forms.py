@@ -94,6 +94,9 @@ class CountedPasswordChange(PasswordChangeForm):
 class CountedReset(PasswordResetForm):
     """Asking for a link by mail. The answer is the same, and as fast, whether there is such an account or not."""
 
+    retry_after = 0
+    """Whole seconds, when it was refused unseen."""
+
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.request = request
@@ -104,6 +107,7 @@ class CountedReset(PasswordResetForm):
             attempts.begin("reset from", attempts.address_of(self.request), settings.LOGIN_FAILURES_PER_ADDRESS)
             attempts.begin("reset", email, settings.LOGIN_FAILURES_PER_ACCOUNT)
         except TooManyAttempts as error:
+            self.retry_after = error.retry_after
             raise refusal(error) from None
         return email
 

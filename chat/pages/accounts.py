@@ -142,7 +142,7 @@ def sign_out_everywhere(request: HttpRequest) -> HttpResponse:
     return redirect("login")
 
 
-class AskForReset(PasswordResetView):
+class AskForReset(SaysWhen, PasswordResetView):
     """A link by mail, where this site can send any; otherwise the page says whom to ask."""
 
     template_name = "accounts/password_reset.html"

@@ -368,6 +368,7 @@ async def test_links_are_not_mailed_without_end(inside: InsideSite, dora: User, 
         assert len(await mailed(inside, "dora@example.org")) == 1
     browser = await inside.client(None)
     refused = await browser.post("/accounts/password/reset/", {"email": "dora@example.org"})
+    assert refused.status_code == 429
     assert "Too many attempts" in refused.content.decode()
 
 

@@ -115,11 +115,11 @@ def test_a_session_that_cannot_be_saved_is_an_outage_too(
 
 @pytest.fixture(scope="module")
 def away(postgres_server: PostgresServer, session_redis: RedisServer) -> Iterator[tuple[Site, FaultProxy]]:
-    """A site of real workers, and its way to the database."""
+    """A site of a real worker, and its way to the database."""
     with postgres_server.new_database() as direct_url, FaultProxy(postgres_server.port) as proxy:
         url = direct_url.replace(f":{postgres_server.port}/", f":{proxy.port}/")
         variables = {"REDIS_PREFIX": uuid.uuid4().hex, "DATABASE_TIMEOUT_SECONDS": "1", "LIMITS": "off"}
-        with Site(2, database_url=url, redis_url=session_redis.url, **variables) as site:
+        with Site(1, database_url=url, redis_url=session_redis.url, **variables) as site:
             yield site, proxy
 
 

@@ -32,7 +32,7 @@ def site(
     with postgres_server.new_database() as url:
         through = url.replace(f":{postgres_server.port}/", f":{database.port}/")
         with Site(
-            2, database_url=through, redis_url=session_redis.url, openai_base_url=model_server.url, **variables
+            1, database_url=through, redis_url=session_redis.url, openai_base_url=model_server.url, **variables
         ) as running:
             yield running
 
