@@ -282,8 +282,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         if self._patience is not None:
             # It would begin to show a reply, on a screen that nobody closes any more.
             self._patience.cancel()
-        tasks = list(self._tasks)
-        for task in tasks:
+        for task in (tasks := list(self._tasks)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         # It may have joined without ever having been opened.
