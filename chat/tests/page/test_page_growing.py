@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chat.markdown import BlockRenderer, Patch
+from chat.markdown.patch import difference
 from chat.tests.page.conftest import Model
 from chat.tests.page.screen import Screen
 from chat.tests.test_markdown import HOSTILE
@@ -76,6 +78,20 @@ WEIGH = f"""async ([first, ...later]) => {{ {WITH_MODULES}
   }});
 }}"""
 
+# Pages of one block whose common beginning ends in the midst of something.
+CHANGES = {
+    "a character": ("<p>1 &lt; 2</p>\n", "<p>1 &amp; 2</p>\n"),
+    "a tag": ("<p>a <strong>b</strong> c</p>\n", "<p>a <span>b</span></p>\n"),
+    "an attribute": ('<p><a href="http://a.e" title="&lt;&gt;">b</a></p>', '<p><a href="http://a.f">b</a></p>'),
+    "a text too long for one node": (f"<p>{'long ' * 14_000}<em>b</em></p>", "<p>long <em>b</em></p>"),
+    "a bar with its button": (
+        '<div class="code-bar"><span>p</span></div>',
+        '<div class="code-bar"><span>py</span></div>',
+    ),
+    "nothing": ("<p>a</p>\n", "<p>a</p>\n<p>b<br>\nc</p>\n<hr>\n"),
+    "everything": ("<p>a</p>\n", "text &quot;&nbsp;"),
+}
+
 
 def steps(text: str, seed: int) -> list[Step]:
     """The text in pieces of any length, some of them painted together, and an end that cuts it."""
@@ -94,6 +110,12 @@ def steps(text: str, seed: int) -> list[Step]:
 def test_a_page_that_has_grown_is_the_one_that_is_written_at_once(alice: Screen) -> None:
     for number, text in enumerate([MARKDOWN] * 3 + EXAMPLES + HOSTILE + list(LATE.values())):
         assert alice.page.evaluate(PAINT, steps(text, number)) == [], text
+
+
+def test_a_change_may_begin_in_the_midst_of_anything(alice: Screen) -> None:
+    for place, pages in CHANGES.items():
+        patches = [difference(0, one, other, is_closed=False) for one, other in itertools.pairwise(["", *pages])]
+        assert alice.page.evaluate(PAINT, [{"patches": [patch], "blocks": 1} for patch in patches]) == [], place
 
 
 def test_little_is_written_anew_in_a_long_block(alice: Screen) -> None:
