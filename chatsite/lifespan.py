@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+import threading
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +19,9 @@ from chat import runtime
 from inference.ids import context_without_ids
 
 logger = logging.getLogger(__name__)
+
+EXIT_SECONDS = 5.0
+"""From the end of the drain to that of the process, at most."""
 
 
 class Lifespan:
@@ -79,6 +84,7 @@ class ReactorHook:
         try:
             await runtime.shut_down(settings.DRAIN_SECONDS)
         finally:
+            _exit_within(EXIT_SECONDS)
             self._reactor.stop()
 
     def _stop_listening(self) -> None:
@@ -88,6 +94,13 @@ class ReactorHook:
         for port in self._reactor.getReaders():
             if IListeningPort.providedBy(port):
                 port.stopListening()
+
+
+def _exit_within(seconds: float) -> None:
+    """All is saved; Python would wait for threads that may be waiting for a database that hangs."""
+    timer = threading.Timer(seconds, os._exit, [0])
+    timer.daemon = True
+    timer.start()
 
 
 async def _lifespan(receive: Any, send: Any) -> None:

@@ -22,13 +22,15 @@ from chat.models import Room
 from testing.client import Account
 from testing.proxy import FaultProxy
 from testing.services import PostgresServer, RedisServer
-from testing.workers import Site
+from testing.workers import Site, Worker
 
 PASSWORD = "correct horse battery staple"
 SIGN_UP = {"username": "newcomer", "password1": PASSWORD, "password2": PASSWORD}
 HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)">')
 ANSWER_SECONDS = 6.0
 """Three times the DATABASE_TIMEOUT_SECONDS of the site below, and some for a slow machine."""
+
+END_SECONDS = 20.0
 
 
 @contextmanager
@@ -172,6 +174,26 @@ async def test_everything_asked_meanwhile_is_answered_and_a_form_can_be_sent_aga
         taken = await sent_again(browser, answers[3].text, token)
         assert title in (await browser.get(taken.headers["Location"])).text
     assert "Traceback" not in "".join(worker.log() for worker in site.workers)
+
+
+@pytest.mark.processes
+async def test_a_worker_that_is_told_to_end_does_so_even_while_the_database_hangs(
+    away: tuple[Site, FaultProxy],
+) -> None:
+    """A thread that waits for it would keep the process for ever."""
+    site, proxy = away
+    alice = await asyncio.to_thread(site.account, "alice")
+    with Worker(site.workers[0].variables | {"DRAIN_SECONDS": "0"}) as worker:
+        async with httpx.AsyncClient(
+            base_url=worker.url, cookies=alice.cookies, timeout=30, trust_env=False
+        ) as browser:
+            await asyncio.to_thread(hang, proxy)
+            try:
+                assert (await browser.get("/rooms/")).status_code == 503
+                worker.terminate()
+                assert await asyncio.to_thread(worker.wait, END_SECONDS) == 0
+            finally:
+                await asyncio.to_thread(come_back, proxy)
 
 
 def people(account: Account) -> httpx.AsyncClient:
