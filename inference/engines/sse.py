@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from inference.engine import EngineError, ErrorCode
 
-MAX_EVENT_BYTES = 8 * 1024 * 1024
+MAX_EVENT_BYTES = 16 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
 
 
