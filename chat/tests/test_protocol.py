@@ -382,3 +382,10 @@ async def test_a_foreign_origin_gets_403_at_the_handshake(lone_site: Site, origi
     with pytest.raises(websockets.InvalidStatus) as caught:
         await alice.open_room(alice.create_room(), origin=origin).connect()
     assert caught.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("address", ["/ws/", "/ws/nowhere/", "/ws/rooms/x/y/", "/nowhere%00/"])
+async def test_a_socket_at_no_address_of_ours_is_refused_without_a_fault(lone_site: Site, address: str) -> None:
+    with pytest.raises(websockets.InvalidStatus) as caught:
+        await websockets.connect(lone_site.url.replace("http", "ws", 1) + address)
+    assert caught.value.response.status_code == 403
