@@ -205,7 +205,10 @@ class AnyOrder(RuleBasedStateMachine):
             case.settled_at = result.position
         if was_live:
             assert result.outcome in {Outcome.STOPPED, Outcome.ALREADY_STOPPED, Outcome.RECORDED}
-        self._tell_to_end(case)
+            self._tell_to_end(case)
+        else:
+            # An owner that was cut off and taken for dead hears of the end with its next heartbeat.
+            self._settle()
 
     @precondition(lambda self: self.known)
     @rule(which=any_of_them, position=positions)
