@@ -135,7 +135,7 @@ def in_threads(*acts: Callable[[], None]) -> None:
 @pytest.mark.processes
 def test_all_workers_count_together(postgres_server: PostgresServer, session_redis: RedisServer) -> None:
     """At the same time too: each of them takes what is left by the others."""
-    variables = {"SIGNUPS_PER_HOUR": "3", "REDIS_PREFIX": uuid.uuid4().hex}
+    variables = {"SIGNUPS_PER_HOUR": "2", "REDIS_PREFIX": uuid.uuid4().hex}
     made: list[str] = []
     with (
         postgres_server.new_database() as url,
@@ -147,8 +147,8 @@ def test_all_workers_count_together(postgres_server: PostgresServer, session_red
                 account.sign_up()
                 made.append(name)
 
-        in_threads(*(partial(come, number % 2, f"p{number}") for number in range(8)))
-        assert len(made) <= 3
-        for number in range(6):
+        in_threads(*(partial(come, number % 2, f"p{number}") for number in range(4)))
+        assert len(made) <= 2
+        for number in range(4):
             come(number % 2, f"later{number}")
-        assert len(made) == 3
+        assert len(made) == 2
