@@ -160,7 +160,7 @@ async def _stop_unrecorded(worker: Worker, press: Stop) -> StopResult:
         return _result(answer.ending, is_first=press.position in {None, answer.ending.position})
     if answer.ending is not None:
         return await _stop_ended(worker, signal, answer.ending)
-    return StopResult(Outcome.RECORDED, press.position) if answer.is_heard else StopResult(Outcome.UNAVAILABLE)
+    return StopResult(Outcome.RECORDED, signal.position) if answer.is_heard else StopResult(Outcome.UNAVAILABLE)
 
 
 async def _ending_by_the_row(worker: Worker, inference_id: UUID) -> Ending | None:
