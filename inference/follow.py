@@ -53,7 +53,7 @@ class Mirror:
             await self.ask()
             await asyncio.sleep(RENEW_SECONDS)
             if time.monotonic() - self._heard_at > SILENCE_SECONDS:
-                await self._read_row()
+                await self.read_row()
 
     async def ask(self) -> None:
         """Ask the owner for what comes after the end of this copy; renews the lease."""
@@ -65,19 +65,20 @@ class Mirror:
         }
         await self._bus.publish(WORKERS, event)
 
-    def hear(self, event: Event) -> bool:
-        """Take a delta event; False when text before it is missing and the owner must be asked again."""
-        self._heard_at = time.monotonic()
-        runs = [(Part(part), text) for part, text in event["runs"]]
-        return self.reply.extend(event["from"], runs)
-
-    async def _read_row(self) -> None:
+    async def read_row(self) -> None:
+        """Take what the row says now: it is all there is when the owner is silent, or dead."""
         try:
             record = await self._journal.read(self.reply.inference_id)
         except JournalError:
             return
         if record is not None:
             self.start_from(record)
+
+    def hear(self, event: Event) -> bool:
+        """Take a delta event; False when text before it is missing and the owner must be asked again."""
+        self._heard_at = time.monotonic()
+        runs = [(Part(part), text) for part, text in event["runs"]]
+        return self.reply.extend(event["from"], runs)
 
 
 class Mirrors:
@@ -116,7 +117,7 @@ class Mirrors:
         if mirror.reply.generated_position >= ending.position:
             mirror.reply.end(ending)
         else:
-            self._spawn(mirror._read_row())
+            self._spawn(mirror.read_row())
 
     async def _run(self, mirror: Mirror) -> None:
         group = group_of(mirror.reply.inference_id)
