@@ -108,6 +108,10 @@ class Runner:
         self._is_interrupted = True
         self._cancel()
 
+    def fail(self, detail: str) -> None:
+        """End as failed with the text alone: the rows refuse what the engine has told beside it."""
+        self._error, self._usage = EngineError(ErrorCode.INTERNAL, detail), None
+
     async def generate(self) -> None:
         """Fill the buffer until the engine ends or is cut short. Raises only CancelledError, when itself cancelled."""
         if self._is_cut_short:

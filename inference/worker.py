@@ -206,6 +206,7 @@ class Worker:
         return ending
 
     async def _save(self, runner: Runner) -> Ending | None:
+        is_refused = False
         while True:
             result = runner.result()
             try:
@@ -213,6 +214,13 @@ class Worker:
             except JournalError as error:
                 logger.warning("not saved yet: %s", error)
                 await asyncio.sleep(SAVE_RETRY_SECONDS)
+                continue
+            except Exception:
+                if is_refused:
+                    raise
+                is_refused = True
+                logger.exception("not saved; once more with the text alone")
+                runner.fail("its end was refused by the rows")
                 continue
             if result.stop is not None or not runner.is_stopped:
                 return ending

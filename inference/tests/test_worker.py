@@ -52,7 +52,10 @@ class Faucet:
     def pour(self, text: str, *, is_last: bool = False) -> None:
         self._chunks.put_nowait(Chunk(text))
         if is_last:
-            self._chunks.put_nowait(Chunk(finish_reason="stop"))
+            self.end("stop")
+
+    def end(self, finish_reason: str) -> None:
+        self._chunks.put_nowait(Chunk(finish_reason=finish_reason))
 
     async def stream(self, completion: Completion) -> AsyncGenerator[Chunk, None]:
         self.is_open = True
@@ -177,6 +180,17 @@ async def test_a_reply_is_generated_saved_and_forgotten() -> None:
         assert await row(job) == ("completed", "Hello")
         assert owner.worker.live_count == 0
         assert not owner.engine.is_open
+
+
+async def test_an_end_that_the_rows_refuse_is_saved_as_failed_with_its_text() -> None:
+    """Whatever an engine tells beside the text: it must not cost the text, nor leave the reply live."""
+    async with processes(1) as (owner,):
+        job = await owner.begin()
+        reply = await poured(owner, job, "Hello")
+        owner.engine.end("st\x00op")
+        ending = await changed(reply, lambda: reply.ending)
+        assert (ending.status, ending.position, ending.error_code) == (Status.FAILED, 5, "internal")
+        assert await row(job) == ("failed", "Hello")
 
 
 async def test_a_live_reply_is_checkpointed_within_a_second_or_so() -> None:
