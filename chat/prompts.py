@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -61,29 +63,32 @@ class Taken:
 
 def send(ask: Ask, text: str, parent_id: UUID | None, *, has_parent: bool) -> Taken:
     """Take a prompt. Without a parent named it follows the newest message. Raises PromptError."""
-    try:
-        with transaction.atomic():
-            return _taken_before(ask) or _send(ask, text, parent_id, has_parent=has_parent)
-    except IntegrityError:
-        return _lost_race(ask)
+    return _once(ask, partial(_send, ask, text, parent_id, has_parent=has_parent))
 
 
 def regenerate(ask: Ask, message_id: UUID) -> Taken:
     """Ask for another reply to the same prompt. Raises PromptError."""
-    return _another_reply(ask, message_id, is_continued=False)
+    return _once(ask, partial(_reply_again, ask, message_id, is_continued=False))
 
 
 def proceed(ask: Ask, message_id: UUID) -> Taken:
     """The protocol's `continue`: a reply that begins with the text of this one and goes on. Raises PromptError."""
-    return _another_reply(ask, message_id, is_continued=True)
+    return _once(ask, partial(_reply_again, ask, message_id, is_continued=True))
 
 
-def _another_reply(ask: Ask, message_id: UUID, *, is_continued: bool) -> Taken:
+def _once(ask: Ask, take: Callable[[], Taken]) -> Taken:
     try:
         with transaction.atomic():
-            return _taken_before(ask) or _reply_again(ask, message_id, is_continued=is_continued)
+            return _taken_before(ask) or take()
     except IntegrityError:
-        return _lost_race(ask)
+        refusal = _busy(is_stopping=False)
+    except PromptError as error:
+        refusal = error
+    # Two frames at the same time: what is in the way may have come of this very client_id.
+    taken = _taken_before(ask)
+    if taken is None:
+        raise refusal
+    return taken
 
 
 def _send(ask: Ask, text: str, parent_id: UUID | None, *, has_parent: bool) -> Taken:
@@ -176,14 +181,6 @@ def _taken_before(ask: Ask) -> Taken | None:
     reply = message.children.order_by("created_at").first() if is_prompt else message
     inference = Inference.objects.filter(message=reply, status__in=LIVE).first()
     return Taken(room=room, prompt=message if is_prompt else None, reply=reply, inference=inference, job=None)
-
-
-def _lost_race(ask: Ask) -> Taken:
-    # Two frames at the same time: the other one has the room's one live inference, or this very client_id.
-    taken = _taken_before(ask)
-    if taken is None:
-        raise _busy(is_stopping=False)
-    return taken
 
 
 def _writable_room(ask: Ask) -> Room:

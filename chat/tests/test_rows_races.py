@@ -253,6 +253,24 @@ def test_of_two_prompts_at_once_the_second_is_busy_and_leaves_no_rows(alice: Use
     assert Message.objects.filter(room=room).count() == 2
 
 
+def test_a_resent_client_id_is_not_busy_with_its_own_reply(alice: User, room: Room) -> None:
+    """The second one looked for the id before the first had committed, and for a live reply after."""
+    ask = ask_of(alice, room)
+
+    def send() -> Taken:
+        return prompts.send(ask, "Hello", None, has_parent=False)
+
+    def send_while_rooms_are_locked() -> Taken:
+        with connection.cursor() as cursor:
+            # Holds the second one up between its two looks.
+            cursor.execute("LOCK TABLE chat_room IN ACCESS EXCLUSIVE MODE")
+        return send()
+
+    first, second = overlapping(send_while_rooms_are_locked, send)
+    assert first.inference is not None
+    assert (second.job, second.inference) == (None, first.inference)
+
+
 def test_one_client_id_sent_twice_at_once_is_one_prompt(alice: User, room: Room) -> None:
     ask = ask_of(alice, room)
     first, second = overlapping(*[lambda: prompts.send(ask, "Hello", None, has_parent=False)] * 2)
