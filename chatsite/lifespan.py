@@ -56,10 +56,12 @@ class ReactorHook:
         """To be called once, before the reactor runs."""
         from chatsite.close_codes import allow_registered_codes
         from chatsite.eager_writes import write_eagerly
+        from chatsite.held_floods import hold_floods
         from chatsite.requests import silence_daphne
 
         allow_registered_codes()
         silence_daphne()
+        hold_floods()
         write_eagerly(self._reactor)
         self._reactor.callWhenRunning(self._start)
 
