@@ -6,9 +6,9 @@ import asyncio
 from contextlib import ExitStack
 
 from testing.bench.load import ENDLESS, Place, begin, close, end, open_viewers
-from testing.bench.process_usage import resident_bytes
 from testing.bench.servers import Ground, Relay, UvloopWorker, relay_rooms
 from testing.bench.table import Table
+from testing.process_usage import resident_bytes
 from testing.server_process import ServerProcess
 
 WARM_UP = 20

@@ -12,10 +12,10 @@ from playwright.async_api import CDPSession, Page, async_playwright
 
 from testing.bench import markdown
 from testing.bench.load import Place
-from testing.bench.process_usage import cpu_seconds
 from testing.bench.servers import Ground, UvloopWorker
 from testing.bench.table import Table
 from testing.model_server import ModelServer, Step
+from testing.process_usage import cpu_seconds
 from testing.workers import Worker
 
 MODEL = "page"

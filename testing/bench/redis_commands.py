@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from testing.bench.load import REFERENCE, REFERENCE_SECONDS, Live, Place, begin, close, each, open_viewers
-from testing.bench.process_usage import cpu_seconds
 from testing.bench.servers import WORKERS, Ground, Polling, UvloopWorker, relay_rooms, start_three
 from testing.bench.table import Table
+from testing.process_usage import cpu_seconds
 
 LIVE_REPLIES = 100
 FOLLOWED_REPLIES = 20

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from testing.bench.load import ENDLESS, Place, begin, close, end, open_viewers
-from testing.bench.process_usage import cpu_seconds
 from testing.bench.servers import Ground, Relay, UvloopWorker, relay_rooms
 from testing.bench.table import Table, percentiles_ms, spread
 from testing.bench.viewer import Viewer
+from testing.process_usage import cpu_seconds
 from testing.server_process import ServerProcess
 from testing.workers import Worker
 

@@ -10,11 +10,11 @@ from time import process_time
 import pytest
 
 from testing.bench.load import ENDLESS, REFERENCE, begin, end, open_viewers
-from testing.bench.process_usage import cpu_seconds, resident_bytes
 from testing.bench.servers import Polling, Relay, Upstream, relay_rooms
 from testing.bench.table import Table, percentile
 from testing.bench.viewer import Viewer
 from testing.bench.websocket import FrameReader, frame_bytes
+from testing.process_usage import cpu_seconds, resident_bytes
 from testing.server_process import wait_until
 from testing.services import RedisServer
 
