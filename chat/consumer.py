@@ -35,8 +35,8 @@ INTERNAL_ERROR = 1011
 TRY_AGAIN_LATER = 1013
 MAX_WAITING_FRAMES = 100
 MAX_WAITING_STOPS = 100
-FOLLOW_SECONDS = 2.0
-"""How long a socket that was told of a live reply has to follow it before it hears of its end without its text."""
+FOLLOW_SECONDS = 1.0
+"""How long a new socket has to follow replies it knows before it hears of their ends without their text."""
 STOP_FIRST_SECONDS = 2.0
 """How long a prompt waits for the stops that this socket has sent before it."""
 
@@ -60,6 +60,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self._unasked: set[UUID] = set()
         """Those of them that it has not asked for yet."""
         self._patience: asyncio.TimerHandle | None = None
+        self._is_settled = False
+        """Whether it has had its time to follow."""
         self._opened = asyncio.Event()
         try:
             await super().__call__(scope, receive, send)
@@ -95,9 +97,10 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             return
         if self.screen.end(ending):
             return
-        if ending.inference_id in self._follows or not self._opened.is_set():
-            # Not before its text: both come in answer to the `follow`.
-            self._expect_follow(ending.inference_id)
+        if ending.inference_id in self._follows or not self._is_settled:
+            # Not before its text: both come in answer to the `follow`, which may be on its way.
+            if ending.inference_id not in self._follows:
+                self._unasked.add(ending.inference_id)
             self._follows[ending.inference_id] = ending
         elif self.screen.is_html:
             # Only the row knows the text that the page has to show now.
@@ -159,19 +162,12 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         await self.screen.send(hello)
         if self.screen.is_html:
             await self.screen.send({**room, "role": self.visit.role})
-        for live in hello["live"]:
-            # It may be on its way while the reply ends: an `end` now would come before the text.
-            self._expect_follow(UUID(live["inference_id"]))
         self._patience = asyncio.get_running_loop().call_later(FOLLOW_SECONDS, self._expect_follows_no_more)
         self._opened.set()
         self._spawn(self._run_screen())
 
-    def _expect_follow(self, inference_id: UUID) -> None:
-        if inference_id not in self._follows:
-            self._follows[inference_id] = None
-            self._unasked.add(inference_id)
-
     def _expect_follows_no_more(self) -> None:
+        self._is_settled = True
         for inference_id in self._unasked:
             ending = self._follows.pop(inference_id, None)
             if ending is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 import uuid
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
@@ -26,9 +25,6 @@ T = TypeVar("T")
 
 HTTP_TIMEOUT_SECONDS = 15.0
 WAIT_SECONDS = 10.0
-EMPTY_OBJECT_FRAME = b"\x81\x82\x00\x00\x00\x00{}"
-"""`{}` as a client's text frame, with a mask that changes nothing."""
-FLOOD_BYTES = 1_000_000
 ROOM_PATH = re.compile(r"/rooms/([0-9a-f-]{36})/")
 
 
@@ -187,6 +183,11 @@ class RoomClient:
     def resume_reading(self) -> None:
         self._reading.set()
 
+    def send_bytes_past_the_protocol(self, data: bytes) -> int:
+        """Hand bytes to the kernel as they are; returns how many it has not taken yet."""
+        self._connected.transport.write(data)
+        return self._connected.transport.get_write_buffer_size()
+
     async def send(self, frame_type: str, **fields: object) -> None:
         frame = {"type": frame_type, **fields}
         self.transcript.note_sent(frame)
@@ -195,15 +196,6 @@ class RoomClient:
     async def send_raw(self, text: str) -> None:
         """For what no decent client sends."""
         await self._connected.send(text)
-
-    async def flood(self, seconds: float) -> None:
-        """Sends empty objects, as many as the network takes, and reads nothing."""
-        self.pause_reading()
-        transport, ends_at = self._connected.transport, time.monotonic() + seconds
-        while time.monotonic() < ends_at:
-            if transport.get_write_buffer_size() < FLOOD_BYTES:
-                transport.write(EMPTY_OBJECT_FRAME * 10_000)
-            await asyncio.sleep(0)
 
     async def ask(self, text: str, **fields: object) -> Frame:
         """Sends a prompt under a new `client_id` and gives the `start` of its reply."""

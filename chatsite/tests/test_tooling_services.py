@@ -130,8 +130,10 @@ def test_that_waits():
 def test_an_interrupted_run_ends_the_servers_it_started(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "test_waiting.py").write_text(WAITING_TEST)
     command = [sys.executable, "-m", "pytest", "-q", "-s", "--rootdir", str(PROJECT), "-c", "pyproject.toml"]
+    # What a shell starts in the background ignores Ctrl-C, and all its children with it.
+    heedful = ["env", "--default-signal=INT"]
     with subprocess.Popen(
-        [*command, str(tmp_path)], cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*heedful, *command, str(tmp_path)], cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as run:
         assert run.stderr is not None
         ports = [int(port) for port in run.stderr.readline().split()]
