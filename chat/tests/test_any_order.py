@@ -350,6 +350,9 @@ class AnyOrder(RuleBasedStateMachine):
     async def _process(self) -> Process:
         process = Process(self.layer)
         await process.bus.has_subscription.wait()
+        # As the sockets that reconnect to it do before they follow a reply.
+        for room in self.rooms:
+            await process.bus.join(room.topic)
         await process.worker._pulse.beat()
         return process
 
@@ -371,8 +374,6 @@ class AnyOrder(RuleBasedStateMachine):
         return Case(taken.job, room, prompt, process)
 
     async def _start(self, process: Process, job: Job) -> None:
-        for each in self.processes:
-            await each.bus.join(job.topic)
         process.worker.start(job)
 
     @property
