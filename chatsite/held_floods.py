@@ -39,7 +39,9 @@ def _let_go_later(protocol: Any) -> None:
 
 
 def _let_go(protocol: Any) -> None:
-    if protocol.application_queue.qsize() >= MAX_WAITING_FRAMES / 2:
+    is_open = protocol.state == protocol.STATE_OPEN
+    if is_open and protocol.application_queue.qsize() >= MAX_WAITING_FRAMES / 2:
         _let_go_later(protocol)
     else:
+        # Of one that closes nobody takes the frames any more, but its client's last one has to be read.
         protocol.transport.resumeProducing()
