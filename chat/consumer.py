@@ -56,9 +56,9 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self._stops: dict[asyncio.Task[None], UUID] = {}
         self._inbox: asyncio.Queue[ClientFrame] = asyncio.Queue(MAX_WAITING_FRAMES)
         self._follows: dict[UUID, Ending | None] = {}
-        """What the client follows, or may be about to, and was not shown yet, with the ending that came meanwhile."""
-        self._unasked: set[UUID] = set()
-        """Those of them that it has not asked for yet."""
+        """What the client has asked to follow and was not shown yet, with the ending that came meanwhile."""
+        self._early: dict[UUID, Ending] = {}
+        """Endings of what it may be about to ask for."""
         self._patience: asyncio.TimerHandle | None = None
         self._is_settled = False
         """Whether it has had its time to follow."""
@@ -97,11 +97,11 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
             return
         if self.screen.end(ending):
             return
-        if ending.inference_id in self._follows or not self._is_settled:
-            # Not before its text: both come in answer to the `follow`, which may be on its way.
-            if ending.inference_id not in self._follows:
-                self._unasked.add(ending.inference_id)
+        if ending.inference_id in self._follows:
+            # Not before its text: both come in answer to the `follow`.
             self._follows[ending.inference_id] = ending
+        elif not self._is_settled:
+            self._early[ending.inference_id] = ending
         elif self.screen.is_html:
             # Only the row knows the text that the page has to show now.
             self._spawn(self._show(ending.inference_id, ending.position))
@@ -126,8 +126,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
                 except asyncio.QueueFull:
                     raise _too_many(frame) from None
                 if isinstance(frame, frames.Follow):
-                    self._follows.setdefault(frame.inference_id)
-                    self._unasked.discard(frame.inference_id)
+                    self._follows.setdefault(frame.inference_id, self._early.pop(frame.inference_id, None))
 
     def _hand_over_stop(self, frame: frames.Stop) -> None:
         if len(self._stops) >= MAX_WAITING_STOPS and not self._is_first_stop(frame.inference_id):
@@ -168,11 +167,9 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
 
     def _expect_follows_no_more(self) -> None:
         self._is_settled = True
-        for inference_id in self._unasked:
-            ending = self._follows.pop(inference_id, None)
-            if ending is not None:
-                self.end(ending)
-        self._unasked.clear()
+        for ending in self._early.values():
+            self.end(ending)
+        self._early.clear()
 
     def _door(self) -> Door:
         headers = dict(self.scope["headers"])
