@@ -151,10 +151,11 @@ class News:
         for topic, room in self._rooms.items():
             known, frame = room.known, frames.get(room.room_id)
             # What was heard meanwhile is newer than what was read.
-            if known is not None and frame is not None and known is before.get(topic):
-                changes = {name: value for name, value in frame.items() if known.get(name) != value}
-                if changes:
-                    self._tell(topic, {"type": "room", "title": frame["title"], **changes})
+            if known is None or frame is None or known is not before.get(topic):
+                continue
+            changes = {name: value for name, value in frame.items() if known.get(name) != value}
+            if changes:
+                self._tell(topic, {"type": "room", "title": frame["title"], **changes})
 
     async def _pause(self) -> None:
         """Until the next look: at once when somebody's membership has changed."""
