@@ -16,6 +16,11 @@ from django.db import InterfaceError, OperationalError
 
 from inference.journal import JournalError
 
+OUTAGE = (OperationalError, InterfaceError, JournalError)
+"""What is raised while the database is away: by Django, and by this module."""
+OUTAGE_RETRY_SECONDS = 5
+"""When people and programs are told to ask again."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

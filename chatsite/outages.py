@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
@@ -20,11 +19,10 @@ from django.utils import translation
 from django.utils.deprecation import MiddlewareMixin
 from django.views.defaults import server_error
 
-from inference.journal import JournalError
+from chat.database import OUTAGE, OUTAGE_RETRY_SECONDS
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS = 5
 WAITS = 3
 """A page may take so often DATABASE_TIMEOUT_SECONDS: a PostgreSQL that hangs keeps no bound of its own."""
 
@@ -37,7 +35,7 @@ class Outages(MiddlewareMixin):
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Django calls it with what a view, or the template that it names, has raised."""
-        return _unavailable(request, error) if _is_outage(error) else None
+        return _unavailable(request, error) if isinstance(error, OUTAGE) else None
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path.startswith("/api/"):
@@ -58,16 +56,12 @@ def fault(request: HttpRequest) -> HttpResponse:
     Named by `chatsite.urls` as its handler of 500, which is called while the exception is being handled.
     """
     error = sys.exc_info()[1]
-    return _unavailable(request, error) if _is_outage(error) else server_error(request)
+    return _unavailable(request, error) if isinstance(error, OUTAGE) else server_error(request)
 
 
 async def _next(middleware: Any, request: HttpRequest) -> HttpResponseBase:
     response: HttpResponseBase = await middleware.get_response(request)
     return response
-
-
-def _is_outage(error: BaseException | None) -> bool:
-    return isinstance(error, OperationalError | InterfaceError | JournalError)
 
 
 def _unavailable(request: HttpRequest, reason: object) -> HttpResponse:
@@ -76,7 +70,7 @@ def _unavailable(request: HttpRequest, reason: object) -> HttpResponse:
     context = {"is_form": request.method == "POST", "fields": _fields(request), "csrf_token": get_token(request)}
     # The context of other pages asks the database who is signed in.
     response = HttpResponse(loader.render_to_string("503.html", context), status=503)
-    response.headers["Retry-After"] = str(RETRY_SECONDS)
+    response.headers["Retry-After"] = str(OUTAGE_RETRY_SECONDS)
     response.headers["Cache-Control"] = "no-store"
     return response
 

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
+from chat.database import OUTAGE, OUTAGE_RETRY_SECONDS
 from chat.frames import FrameError
 from chat.members import MemberError
 from chat.rooms import TooManyRooms
-from inference.journal import JournalError
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +36,6 @@ STATUS_OF = {
     "unavailable": 503,
 }
 """The HTTP status of each code."""
-OUTAGE_RETRY_SECONDS = 5
-"""When to ask again while the database is away or a worker restarts."""
 
 
 class ApiError(Exception):
@@ -72,9 +69,7 @@ def add_handlers(api: NinjaAPI) -> None:
         FrameError: _frame_error,
         TooManyRooms: lambda _, error: error_response("too_many", str(error)),
         MemberError: lambda _, error: error_response(error.code, error.detail),
-        JournalError: _outage,
-        OperationalError: _outage,
-        InterfaceError: _outage,
+        **dict.fromkeys(OUTAGE, _outage),
         ValidationError: _validation_error,
         HttpError: _http_error,
         RequestDataTooBig: lambda _, error: error_response("too_long", "The body is too large."),
