@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from chat.tests.conftest import NewSite
 from chat.tests.program import Program, make_token
 from testing.client import Account
 from testing.model_server import ModelServer
-from testing.services import PostgresServer, RedisServer
 from testing.workers import Site
 
 pytestmark = pytest.mark.processes
@@ -27,24 +27,18 @@ Line = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def talkative(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+def talkative(new_site: NewSite, model_server: ModelServer) -> Iterator[Site]:
     """One worker that logs as much as it can."""
     model_server.script("seagulls", {"steps": [{"text": REPLY}, {"finish": "stop"}, {"done": True}]})
     model_server.script("parrot", {"status": 400, "json": ECHOED})
-    with (
-        postgres_server.new_database() as database_url,
-        Site(
-            1,
-            database_url=database_url,
-            redis_url=session_redis.url,
-            openai_base_url=model_server.url,
-            OPENAI_API_KEY=API_KEY,
-            CHAT_DEFAULT_MODEL="steady",
-            METRICS_TOKEN=METRICS_TOKEN,
-            LOG_FORMAT="json",
-            LOG_LEVEL="DEBUG",
-        ) as site,
-    ):
+    with new_site(
+        1,
+        OPENAI_API_KEY=API_KEY,
+        CHAT_DEFAULT_MODEL="steady",
+        METRICS_TOKEN=METRICS_TOKEN,
+        LOG_FORMAT="json",
+        LOG_LEVEL="DEBUG",
+    ) as site:
         yield site
 
 

@@ -10,8 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from testing.model_server import ModelServer
-from testing.services import PostgresServer, RedisServer
+from chat.tests.conftest import NewSite
 from testing.workers import Site, Worker
 
 pytestmark = pytest.mark.processes
@@ -20,19 +19,9 @@ TOKEN = "a-token-for-prometheus"
 
 
 @pytest.fixture(scope="module")
-def pair(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+def pair(new_site: NewSite) -> Iterator[Site]:
     """Two workers with metrics."""
-    with (
-        postgres_server.new_database() as database_url,
-        Site(
-            2,
-            database_url=database_url,
-            redis_url=session_redis.url,
-            openai_base_url=model_server.url,
-            CHAT_DEFAULT_MODEL="steady",
-            METRICS_TOKEN=TOKEN,
-        ) as site,
-    ):
+    with new_site(2, CHAT_DEFAULT_MODEL="steady", METRICS_TOKEN=TOKEN) as site:
         yield site
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from chat.tests.conftest import NewSite
 from testing.model_server import ModelServer, Script
 from testing.model_server.script import ENDING, OPENING, numbered_text
-from testing.services import PostgresServer, RedisServer
 from testing.storm.room import open_room
 from testing.storm.tab import Tab
 from testing.workers import Site
@@ -27,23 +27,11 @@ TALK: Script = {"steps": [OPENING, {"text": WORDS, "repeat": 1200, "pace_seconds
 
 
 @pytest.fixture(scope="module")
-def mortal_site(
-    postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer
-) -> Iterator[Site]:
+def mortal_site(new_site: NewSite) -> Iterator[Site]:
     """Three workers of this module's own."""
-    with (
-        postgres_server.new_database() as database_url,
-        Site(
-            3,
-            database_url=database_url,
-            redis_url=session_redis.url,
-            openai_base_url=model_server.url,
-            REDIS_PREFIX=uuid.uuid4().hex,
-            CHAT_DEFAULT_MODEL="echo",
-            DRAIN_SECONDS="20",
-            LIMITS="off",
-        ) as site,
-    ):
+    with new_site(
+        3, REDIS_PREFIX=uuid.uuid4().hex, CHAT_DEFAULT_MODEL="echo", DRAIN_SECONDS="20", LIMITS="off"
+    ) as site:
         yield site
 
 

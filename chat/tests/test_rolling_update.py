@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
+from chat.tests.conftest import NewSite
 from testing.model_server import ModelServer, Script
 from testing.model_server.script import numbered_text
-from testing.services import PostgresServer, RedisServer
 from testing.storm.tab import Tab
 from testing.workers import Site, Worker
 
@@ -27,21 +27,10 @@ DRAIN_SECONDS = 20
 
 
 @pytest.fixture
-def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+def site(new_site: NewSite, model_server: ModelServer) -> Iterator[Site]:
     """Two workers of the old version."""
     model_server.script(MODEL, TALK)
-    with (
-        postgres_server.new_database() as database_url,
-        Site(
-            2,
-            database_url=database_url,
-            redis_url=session_redis.url,
-            openai_base_url=model_server.url,
-            CHAT_DEFAULT_MODEL=MODEL,
-            DRAIN_SECONDS=str(DRAIN_SECONDS),
-            LIMITS="off",
-        ) as running,
-    ):
+    with new_site(2, CHAT_DEFAULT_MODEL=MODEL, DRAIN_SECONDS=str(DRAIN_SECONDS), LIMITS="off") as running:
         yield running
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from chat.tests.conftest import NewSite
 from testing.client import Account, RoomClient
 from testing.model_server import ModelServer
 from testing.model_server.script import numbered_text
-from testing.services import PostgresServer, RedisServer
 from testing.workers import Site
 
 WORD = "{n}:{word} "
@@ -19,23 +19,10 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def restartable(
-    postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer
-) -> Iterator[Site]:
+def restartable(new_site: NewSite, model_server: ModelServer) -> Iterator[Site]:
     """Two workers that a test may end."""
     model_server.script("brief", {"steps": [{"text": WORD, "repeat": 40, "pace_seconds": 0.1}, {"finish": "stop"}]})
-    with (
-        postgres_server.new_database() as database_url,
-        Site(
-            2,
-            database_url=database_url,
-            redis_url=session_redis.url,
-            openai_base_url=model_server.url,
-            CHAT_DEFAULT_MODEL="brief",
-            DRAIN_SECONDS="20",
-            LIMITS="off",
-        ) as site,
-    ):
+    with new_site(2, CHAT_DEFAULT_MODEL="brief", DRAIN_SECONDS="20", LIMITS="off") as site:
         yield site
 
 

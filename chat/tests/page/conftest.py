@@ -5,16 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from chat.tests.conftest import NewSite
 from chat.tests.page.screen import Screen
 from testing.client import Account
 from testing.model_server import ModelServer, Step
-from testing.services import PROJECT, PostgresServer, RedisServer
+from testing.services import PROJECT
 from testing.workers import Site
 
 MODEL = "page"
@@ -45,20 +45,14 @@ def translations() -> None:
     subprocess.run(command, cwd=PROJECT, check=True)
 
 
-@contextmanager
-def page_site(postgres: PostgresServer, redis: RedisServer, model: ModelServer, **others: str) -> Iterator[Site]:
-    variables = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"} | others
-    with (
-        postgres.new_database() as database_url,
-        Site(2, database_url=database_url, redis_url=redis.url, openai_base_url=model.url, **variables) as running,
-    ):
-        yield running
+PAGE = {"CHAT_MODELS": MODEL, "CHAT_DEFAULT_MODEL": MODEL, "LIMITS": "off"}
+"""Settings of a site for the browser tests."""
 
 
 @pytest.fixture(scope="session")
-def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+def site(new_site: NewSite) -> Iterator[Site]:
     """One site for the browser tests; each has a room of its own."""
-    with page_site(postgres_server, session_redis, model_server) as running:
+    with new_site(2, **PAGE) as running:
         yield running
 
 

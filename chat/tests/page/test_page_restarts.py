@@ -7,20 +7,19 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from chat.tests.page.conftest import Model, page_site
+from chat.tests.conftest import NewSite
+from chat.tests.page.conftest import PAGE, Model
 from chat.tests.page.screen import Screen
-from testing.model_server import ModelServer
 from testing.server_process import wait_until
-from testing.services import PostgresServer, RedisServer
 from testing.workers import Site
 
 START_SECONDS = 90
 
 
 @pytest.fixture(scope="module")
-def site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+def site(new_site: NewSite) -> Iterator[Site]:
     """One of their own: what these tests do to it must not reach the others."""
-    with page_site(postgres_server, session_redis, model_server) as running:
+    with new_site(2, **PAGE) as running:
         yield running
 
 

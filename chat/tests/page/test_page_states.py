@@ -9,12 +9,12 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
+from chat.tests.conftest import NewSite
 from chat.tests.page.axe import violations
-from chat.tests.page.conftest import Model, NewScreen, page_site
+from chat.tests.page.conftest import PAGE, Model, NewScreen
 from chat.tests.page.screen import Screen, Wire
 from chat.tests.page.seeding import add_messages
-from testing.model_server import ModelServer
-from testing.services import PROJECT, PostgresServer, RedisServer
+from testing.services import PROJECT
 from testing.workers import Site
 
 PICTURES = PROJECT / "var" / "screenshots"
@@ -27,13 +27,11 @@ MAX_HISTORY = 300
 
 
 @pytest.fixture(scope="module")
-def strict_site(
-    postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer
-) -> Iterator[Site]:
+def strict_site(new_site: NewSite) -> Iterator[Site]:
     """A site that lets a person ask once a minute, and not much, in one room."""
     limits = {"PROMPTS_PER_MINUTE": 1, "MAX_PROMPT_CHARACTERS": MAX_PROMPT_CHARACTERS, "MAX_ROOMS_PER_PERSON": 1}
     variables = {name: str(value) for name, value in limits.items()} | {"MAX_HISTORY_CHARACTERS": str(MAX_HISTORY)}
-    with page_site(postgres_server, session_redis, model_server, LIMITS="on", **variables) as running:
+    with new_site(2, **PAGE | variables | {"LIMITS": "on"}) as running:
         yield running
 
 
@@ -152,9 +150,9 @@ def test_interrupted_offers_to_go_on(new_screen: NewScreen, model: Model, own_si
 
 
 @pytest.fixture
-def own_site(postgres_server: PostgresServer, session_redis: RedisServer, model_server: ModelServer) -> Iterator[Site]:
+def own_site(new_site: NewSite) -> Iterator[Site]:
     """A site that a test may stop; it does not wait long for replies."""
-    with page_site(postgres_server, session_redis, model_server, DRAIN_SECONDS="1") as running:
+    with new_site(2, **PAGE, DRAIN_SECONDS="1") as running:
         yield running
 
 
