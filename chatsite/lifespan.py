@@ -16,6 +16,7 @@ from typing import Any
 from django.conf import settings
 
 from chat import runtime
+from chatsite.garbage import spare_what_stays
 from inference.ids import context_without_ids
 
 logger = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class ReactorHook:
             # It comes in the midst of something else, whose ids are not its own.
             signal.signal(number, lambda *_: context_without_ids().run(self._reactor.callFromThread, self._stop))
         # The reactor says that it runs before its event loop does.
-        self._reactor.callLater(0, runtime.current)
+        self._reactor.callLater(0, _begin)
 
     def _stop(self) -> None:
         if self._draining is None:
@@ -98,6 +99,11 @@ class ReactorHook:
                 port.stopListening()
 
 
+def _begin() -> None:
+    runtime.current()
+    spare_what_stays()
+
+
 def _exit_within(seconds: float) -> None:
     """All is saved; Python would wait for threads that may be waiting for a database that hangs."""
     timer = threading.Timer(seconds, os._exit, [0])
@@ -107,7 +113,7 @@ def _exit_within(seconds: float) -> None:
 
 async def _lifespan(receive: Any, send: Any) -> None:
     await receive()
-    runtime.current()
+    _begin()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await runtime.shut_down(settings.DRAIN_SECONDS)
