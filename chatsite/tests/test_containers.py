@@ -18,6 +18,7 @@ import yaml
 from websockets.asyncio.server import Server, ServerConnection
 from websockets.http11 import Request, Response
 
+from testing.bench.servers import HEAP
 from testing.server_process import ServerProcess, free_port, is_listening
 from testing.services import PROJECT, site_environment, site_variables
 
@@ -31,6 +32,11 @@ FINAL_STAGE = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
 def test_the_site_runs_as_a_user_without_rights() -> None:
     assert "USER 10001:10001" in FINAL_STAGE
     assert SERVICES["web"]["cap_drop"] == ["ALL"]
+
+
+def test_workers_in_containers_are_those_that_are_measured() -> None:
+    for name, value in HEAP.items():
+        assert f"{name}={value}" in FINAL_STAGE
 
 
 def test_the_image_gets_only_what_the_site_needs() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -24,6 +25,8 @@ DATABASE = "bench"
 COMMITS = 100
 SMALL_COMMIT = "SELECT pg_logical_emit_message(true, 'bench', '')"
 ASKER = "alice"
+HEAP = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"}
+"""What the Dockerfile runs workers with: memory in huge pages. For whatever is measured beside them too."""
 
 Server = TypeVar("Server", bound=ServerProcess)
 
@@ -63,6 +66,9 @@ class Program(ServerProcess):
 
     def command(self) -> list[str]:
         return [sys.executable, "-m", self.module, str(self.port), *self._arguments]
+
+    def environment(self) -> Mapping[str, str]:
+        return os.environ | HEAP
 
     def working_folder(self) -> Path:
         return PROJECT
@@ -140,6 +146,7 @@ class Ground:
             "DRAIN_SECONDS": "1",
             "LIMITS": "off",
             "LOG_LEVEL": "WARNING",
+            **HEAP,
         }
         return worker_type(variables | others)
 
