@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Protocol
@@ -15,6 +16,7 @@ from inference.engines.sse import MAX_EVENT_BYTES, EventSplitter
 
 DONE = b"[DONE]"
 AFTER_FINISH_SECONDS = 5.0  # how long usage and [DONE] may take once the finish_reason is there
+EVENTS = re.compile(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:")  # how a stream begins, and JSON never does
 DRAIN_SECONDS = 0.1  # how long the end of the body may take after [DONE], so that the connection can be used again
 
 
@@ -47,6 +49,8 @@ class OpenAIStream:
         self._deadline = deadline
         self._idle_timeout_seconds = idle_timeout_seconds
         self._splitter = EventSplitter()
+        # Some servers answer with one JSON body although a stream was asked for.
+        self._is_plain = "application/json" in self._response.headers.get("content-type", "")
         self._has_chunk = False
         self._finish_reason: str | None = None
         self._is_done = False  # the server has said that this is all
@@ -55,8 +59,8 @@ class OpenAIStream:
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield until the reply ends; raises EngineError when it does not end as it should."""
         async with aclosing(self._bytes()) as reader:
-            read = self._read_whole if self._is_plain() else self._read_events
             while not (self._is_done or self._has_ended):
+                read = self._read_whole if self._is_plain else self._read_events
                 for payload in await read(reader):
                     for chunk in self._take(payload):
                         yield chunk
@@ -70,10 +74,6 @@ class OpenAIStream:
         """The body; without the layer that takes compression off where there is none, as we have asked."""
         is_compressed = self._response.headers.get("content-encoding", "identity") != "identity"
         return self._response.aiter_bytes() if is_compressed else self._response.aiter_raw()
-
-    def _is_plain(self) -> bool:
-        """Some servers answer with one JSON body although a stream was asked for."""
-        return "application/json" in self._response.headers.get("content-type", "")
 
     async def _read_events(self, reader: AsyncIterator[bytes]) -> list[bytes]:
         try:
@@ -92,6 +92,10 @@ class OpenAIStream:
         body = bytearray()
         while (data := await self._read(reader)) is not None:
             body += data
+            if EVENTS.match(body):
+                # Others name a stream JSON.
+                self._is_plain = False
+                return self._splitter.feed(bytes(body))
             if len(body) > MAX_EVENT_BYTES:
                 raise EngineError(ErrorCode.CUT_OFF, f"the body exceeds {MAX_EVENT_BYTES} bytes")
         self._has_ended = True
@@ -124,7 +128,7 @@ class OpenAIStream:
             self._deadline.move(self._idle_timeout_seconds if self._finish_reason is None else AFTER_FINISH_SECONDS)
 
     def _check_end(self) -> None:
-        has_whole_body = self._is_plain() and self._has_chunk
+        has_whole_body = self._is_plain and self._has_chunk
         if not (self._is_done or self._finish_reason or has_whole_body):
             raise EngineError(ErrorCode.CUT_OFF, "the answer ended without finish_reason and [DONE]")
 

@@ -255,6 +255,14 @@ async def test_case_42_plain_json_without_a_finish_reason_is_a_stop(
     assert (text_of(chunks), finish_of(chunks)) == ("Whole.", ["stop"])
 
 
+async def test_case_42_a_stream_that_is_called_json_is_a_stream(
+    engine: OpenAIEngine, model_server: ModelServer, model: str
+) -> None:
+    steps: list[Step] = [{"raw": "\nid"}, {"raw": ": 1\n\n"}, {"text": "Hel"}, {"text": "lo"}, STOP, DONE]
+    model_server.script(model, {"headers": {"Content-Type": "application/json"}, "steps": steps})
+    assert [chunk.text for chunk in await chunks_from(engine, model)] == ["Hel", "lo", ""]
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [({"error": {"message": "boom"}}, ErrorCode.MODEL_UNAVAILABLE), ({}, ErrorCode.CUT_OFF), ([], ErrorCode.CUT_OFF)],
