@@ -81,6 +81,7 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         self._spawn(self._work())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        self.screen.hear()
         try:
             self._hand_over(frames.parse(text_data))
         except FrameError as error:

@@ -12,6 +12,8 @@ BLOCK_BYTES = 256 * 1024
 """So much unanswered, and the socket's deltas wait and merge."""
 DEAD_SECONDS = 45.0
 """So long unanswered, and the socket is closed."""
+MAX_FRAMES_UNREAD = 20_000
+"""So many frames of a client whose deltas wait, and the socket is closed: answers that nobody reads fill the memory."""
 
 
 class Flow:
@@ -24,6 +26,7 @@ class Flow:
         self._pinged = 0
         self._pinged_at = clock()
         self._next = 1
+        self._heard = 0
         self._pings: deque[tuple[int, int, float]] = deque()
 
     @property
@@ -32,7 +35,8 @@ class Flow:
 
     @property
     def is_dead(self) -> bool:
-        return bool(self._pings) and self._clock() - self._pings[0][2] > DEAD_SECONDS
+        is_silent = bool(self._pings) and self._clock() - self._pings[0][2] > DEAD_SECONDS
+        return is_silent or self._heard > MAX_FRAMES_UNREAD
 
     @property
     def is_ping_due(self) -> bool:
@@ -41,6 +45,10 @@ class Flow:
     def sent(self, size: int) -> None:
         """So many bytes have gone out."""
         self._sent += size
+
+    def heard(self) -> None:
+        """A frame has come from the client."""
+        self._heard = self._heard + 1 if self.is_blocked else 0
 
     def ping(self) -> int:
         """Begin a ping and return its `n`."""
@@ -54,3 +62,4 @@ class Flow:
         """The client has read everything up to that ping; numbers that were never sent mean nothing."""
         while self._pings and self._pings[0][0] <= n < self._next:
             self._answered = self._pings.popleft()[1]
+            self._heard = 0

@@ -79,6 +79,12 @@ class Screen:
         if view is not None:
             view.reply.freeze(position)
 
+    def hear(self) -> None:
+        """The client has sent a frame, whatever it is."""
+        self.flow.heard()
+        if self.flow.is_dead:
+            self._changed.set()
+
     def pong(self, n: int) -> None:
         """The client has read so far."""
         self.flow.pong(n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.flow import BLOCK_BYTES, DEAD_SECONDS, PING_BYTES, PING_SECONDS, Flow
+from chat.flow import BLOCK_BYTES, DEAD_SECONDS, MAX_FRAMES_UNREAD, PING_BYTES, PING_SECONDS, Flow
 from testing.clock import Clock
 
 
@@ -96,3 +96,25 @@ def test_a_pong_said_twice_changes_nothing(flow: Flow) -> None:
     flow.ping()
     flow.pong(first)
     assert flow.is_blocked
+
+
+def test_a_client_that_sends_and_sends_and_reads_nothing_is_gone(flow: Flow) -> None:
+    flow.sent(BLOCK_BYTES)
+    flow.ping()
+    for _ in range(MAX_FRAMES_UNREAD):
+        flow.heard()
+    assert not flow.is_dead
+    flow.heard()
+    assert flow.is_dead
+
+
+def test_frames_of_a_client_that_reads_are_not_counted(flow: Flow) -> None:
+    for _ in range(MAX_FRAMES_UNREAD):
+        flow.heard()
+    flow.sent(BLOCK_BYTES)
+    for _ in range(MAX_FRAMES_UNREAD):
+        flow.heard()
+    flow.pong(flow.ping())
+    flow.sent(BLOCK_BYTES)
+    flow.heard()
+    assert not flow.is_dead

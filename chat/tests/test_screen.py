@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from chat import screen as screen_module
-from chat.flow import BLOCK_BYTES, DEAD_SECONDS, Flow
+from chat.flow import BLOCK_BYTES, DEAD_SECONDS, MAX_FRAMES_UNREAD, Flow
 from chat.frames import Frame
 from chat.screen import ClientIsGone, Screen
 from inference.engine import Part
@@ -179,6 +179,16 @@ async def test_a_client_that_is_gone_ends_the_loop(wire: Wire, monkeypatch: pyte
     async with asyncio.timeout(5):
         with pytest.raises(ClientIsGone):
             await screen.run()
+
+
+async def test_a_client_that_only_sends_ends_the_loop_at_once(screen: Screen) -> None:
+    screen.flow.sent(BLOCK_BYTES)
+    running = asyncio.create_task(screen.run())
+    for _ in range(MAX_FRAMES_UNREAD + 1):
+        screen.hear()
+    async with asyncio.timeout(5):
+        with pytest.raises(ClientIsGone):
+            await running
 
 
 async def test_an_idle_client_is_pinged_after_twenty_seconds(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
