@@ -27,7 +27,7 @@ help:
 	@echo "make admin          make an account that may use /admin/"
 	@echo "make test           install what the tests need, then check everything; TESTS='-k stop' for some of it, JOBS=4 for more cores"
 	@echo "make bench          measure what the site costs beside other designs; BENCH=redis for one section"
-	@echo "make soak           a storm of stops and faults, a random walk over the rows, some 50 minutes; SOAK='--seed 7' for a certain one"
+	@echo "make soak           a storm of stops and faults, a random walk over the rows, some 25 minutes; SOAK='--seed 7' for a certain one"
 	@echo "make lint           only the checks that start nothing"
 	@echo "make format         put the code into its standard form"
 	@echo "make audit          ask an advisory service about the pinned packages; needs the network"
