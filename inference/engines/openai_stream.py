@@ -16,7 +16,7 @@ from inference.engines.sse import MAX_EVENT_BYTES, EventSplitter
 
 DONE = b"[DONE]"
 AFTER_FINISH_SECONDS = 5.0  # how long usage and [DONE] may take once the finish_reason is there
-EVENTS = re.compile(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:")  # how a stream begins, and JSON never does
+EVENTS = re.compile(rb"(\xef\xbb\xbf)?(data|event|id|retry)?:")  # how a stream begins, and JSON never does
 DRAIN_SECONDS = 0.1  # how long the end of the body may take after [DONE], so that the connection can be used again
 
 
@@ -89,11 +89,12 @@ class OpenAIStream:
         return self._splitter.feed(data)
 
     async def _read_whole(self, reader: AsyncIterator[bytes]) -> list[bytes]:
+        """The body, or the first events of one that turns out to be a stream."""
         body = bytearray()
         while (data := await self._read(reader)) is not None:
-            body += data
+            body += data if body else data.lstrip()
             if EVENTS.match(body):
-                # Others name a stream JSON.
+                # Some servers call a stream JSON.
                 self._is_plain = False
                 return self._splitter.feed(bytes(body))
             if len(body) > MAX_EVENT_BYTES:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import uuid
 from collections.abc import AsyncIterator
 
@@ -255,12 +257,38 @@ async def test_case_42_plain_json_without_a_finish_reason_is_a_stop(
     assert (text_of(chunks), finish_of(chunks)) == ("Whole.", ["stop"])
 
 
+CALLED_JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("split_bytes", [1, 2, 7, 10_000])
+@pytest.mark.parametrize("begin", ["data: {}", " \n\n: hello", "\ufeffid: 1\ndata: {}"])
 async def test_case_42_a_stream_that_is_called_json_is_a_stream(
-    engine: OpenAIEngine, model_server: ModelServer, model: str
+    engine: OpenAIEngine, model_server: ModelServer, model: str, begin: str, split_bytes: int
 ) -> None:
-    steps: list[Step] = [{"raw": "\nid"}, {"raw": ": 1\n\n"}, {"text": "Hel"}, {"text": "lo"}, STOP, DONE]
-    model_server.script(model, {"headers": {"Content-Type": "application/json"}, "steps": steps})
+    first: Step = {"raw": f"{begin}\n\n", "split_bytes": split_bytes}
+    model_server.script(model, {"headers": CALLED_JSON, "steps": [first, {"text": "Hel"}, {"text": "lo"}, STOP, DONE]})
     assert [chunk.text for chunk in await chunks_from(engine, model)] == ["Hel", "lo", ""]
+
+
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [({"event": {"error": {"message": "boom"}}}, ErrorCode.MODEL_UNAVAILABLE), ({"text": "lo"}, ErrorCode.CUT_OFF)],
+)
+async def test_case_42_a_stream_that_is_called_json_ends_as_any_other(
+    engine: OpenAIEngine, model_server: ModelServer, model: str, last: Step, code: ErrorCode
+) -> None:
+    model_server.script(model, {"headers": CALLED_JSON, "steps": [{"text": "Hel"}, last]})
+    text, found = await failure_of(engine, model)
+    assert (text[:3], found) == ("Hel", code)
+
+
+async def test_blanks_before_a_body_cost_nothing(engine: OpenAIEngine, model_server: ModelServer, model: str) -> None:
+    """To look at all of them again at each read would hold up the event loop for minutes."""
+    blanks: Step = {"raw": " " * 4_000_000, "split_bytes": 1000}
+    body: Step = {"raw": json.dumps({"choices": [{"message": {"content": "Whole."}}]})}
+    model_server.script(model, {"headers": CALLED_JSON, "steps": [blanks, body]})
+    async with asyncio.timeout(10):
+        assert text_of(await chunks_from(engine, model)) == "Whole."
 
 
 @pytest.mark.parametrize(
