@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable
@@ -12,8 +13,10 @@ BLOCK_BYTES = 256 * 1024
 """So much unanswered, and the socket's deltas wait and merge."""
 DEAD_SECONDS = 45.0
 """So long unanswered, and the socket is closed."""
-MAX_FRAMES_UNREAD = 20_000
+MAX_FRAMES_WHILE_BLOCKED = 20_000
 """So many frames of a client whose deltas wait, and the socket is closed: answers that nobody reads fill the memory."""
+MAX_STEP = 2**20
+"""Pings are numbered in random steps: who does not read them can't answer them."""
 
 
 class Flow:
@@ -25,7 +28,7 @@ class Flow:
         self._answered = 0
         self._pinged = 0
         self._pinged_at = clock()
-        self._next = 1
+        self._last = 0
         self._heard = 0
         self._pings: deque[tuple[int, int, float]] = deque()
 
@@ -36,7 +39,7 @@ class Flow:
     @property
     def is_dead(self) -> bool:
         is_silent = bool(self._pings) and self._clock() - self._pings[0][2] > DEAD_SECONDS
-        return is_silent or self._heard > MAX_FRAMES_UNREAD
+        return is_silent or self._heard > MAX_FRAMES_WHILE_BLOCKED
 
     @property
     def is_ping_due(self) -> bool:
@@ -48,18 +51,21 @@ class Flow:
 
     def heard(self) -> None:
         """A frame has come from the client."""
-        self._heard = self._heard + 1 if self.is_blocked else 0
+        if self.is_blocked:
+            self._heard += 1
 
     def ping(self) -> int:
         """Begin a ping and return its `n`."""
-        n = self._next
-        self._next += 1
+        self._last += 1 + secrets.randbelow(MAX_STEP)
         self._pinged, self._pinged_at = self._sent, self._clock()
-        self._pings.append((n, self._sent, self._pinged_at))
-        return n
+        self._pings.append((self._last, self._sent, self._pinged_at))
+        return self._last
 
     def pong(self, n: int) -> None:
-        """The client has read everything up to that ping; numbers that were never sent mean nothing."""
-        while self._pings and self._pings[0][0] <= n < self._next:
+        """The client has read everything up to that ping; numbers that nobody waits for mean nothing."""
+        if all(n != number for number, _, _ in self._pings):
+            return
+        while self._pings and self._pings[0][0] <= n:
             self._answered = self._pings.popleft()[1]
+        if not self.is_blocked:
             self._heard = 0

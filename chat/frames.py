@@ -17,6 +17,8 @@ from inference.text import clean
 PROTOCOL = 1
 
 MAX_DETAIL_CHARACTERS = 200
+MAX_NUMBER = 2**53
+"""Beyond it JavaScript does not count exactly; and what a client sends comes back to it, so it must not be long."""
 ROOM_FIELDS = ("model", "system_prompt")
 """What a `room` frame tells beside the title where it has changed."""
 
@@ -90,7 +92,7 @@ class Follow(_ClientFrame):
 
 class Ping(_ClientFrame):
     type: Literal["ping"]
-    n: int | None = None
+    n: Annotated[int, Field(gt=-MAX_NUMBER, lt=MAX_NUMBER)] | None = None
 
 
 class Pong(_ClientFrame):

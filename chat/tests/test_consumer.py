@@ -7,8 +7,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat import runtime
-from chat.consumer import RoomConsumer
+from chat.consumer import NO_ANSWER, RoomConsumer
 from chat.endings import ending_of
+from chat.flow import BLOCK_BYTES
+from chat.frames import MAX_DETAIL_CHARACTERS
 from chat.models import Room
 from chat.tests.inside import InsideSite
 from chat.tests.people import begin, complete
@@ -47,3 +49,27 @@ async def test_a_new_socket_that_follows_nothing_hears_of_the_end_all_the_same(
         await socket.next("hello")
         await runtime.current().worker.announce(ending_of(inference))
         assert (await socket.next("end"))["inference_id"] == str(inference.pk)
+
+
+async def test_a_socket_that_sends_and_sends_and_answers_no_ping_is_closed(
+    inside: InsideSite, alice: User, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.flow.MAX_FRAMES_WHILE_BLOCKED", 100)
+    async with inside.open(alice, room.pk) as socket:
+        await socket.next("hello")
+        for _ in range(2 * BLOCK_BYTES // MAX_DETAIL_CHARACTERS):
+            await socket.send({"type": "ping", "y" * MAX_DETAIL_CHARACTERS: 0})
+        assert (await socket.next("close"))["code"] == NO_ANSWER
+
+
+@pytest.mark.parametrize("n", [2**53, -(2**53), 10**1000])
+async def test_a_number_that_is_not_one_of_javascript_is_refused(
+    inside: InsideSite, alice: User, room: Room, n: int
+) -> None:
+    """It would come back in the `pong`, and thousands of them would fill the memory."""
+    async with inside.open(alice, room.pk) as socket:
+        await socket.next("hello")
+        await socket.send({"type": "ping", "n": n})
+        assert (await socket.next("error", "pong"))["code"] == "bad_frame"
+        await socket.send({"type": "ping", "n": n // abs(n)})
+        assert (await socket.next("error", "pong"))["n"] == n // abs(n)

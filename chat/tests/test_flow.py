@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from chat.flow import BLOCK_BYTES, DEAD_SECONDS, MAX_FRAMES_UNREAD, PING_BYTES, PING_SECONDS, Flow
+from chat.flow import BLOCK_BYTES, DEAD_SECONDS, MAX_FRAMES_WHILE_BLOCKED, PING_BYTES, PING_SECONDS, Flow
 from testing.clock import Clock
 
 
@@ -78,14 +80,21 @@ def test_a_client_that_was_never_pinged_is_not_gone(flow: Flow, clock: Clock) ->
     assert not flow.is_dead
 
 
-@pytest.mark.parametrize("n", [-1, 0, 2, 10**30])
-def test_a_pong_for_a_ping_that_was_never_sent_means_nothing(flow: Flow, clock: Clock, n: int) -> None:
+@pytest.mark.parametrize("beside", [-(10**30), -1, 1, 10**30])
+def test_a_pong_for_a_ping_that_was_never_sent_means_nothing(flow: Flow, clock: Clock, beside: int) -> None:
     flow.sent(BLOCK_BYTES)
-    assert flow.ping() == 1
-    flow.pong(n)
+    flow.pong(flow.ping() + beside)
     assert flow.is_blocked
     clock.now += DEAD_SECONDS + 1
     assert flow.is_dead
+
+
+def test_who_reads_no_pings_does_not_know_their_numbers() -> None:
+    assert len({Flow().ping() for _ in range(20)}) > 10
+    flow = Flow()
+    numbers = [flow.ping() for _ in range(100)]
+    assert len({later - earlier for earlier, later in pairwise(numbers)}) > 50
+    assert numbers == sorted(numbers) and numbers[-1] < 2**53  # which JavaScript counts exactly
 
 
 def test_a_pong_said_twice_changes_nothing(flow: Flow) -> None:
@@ -98,23 +107,36 @@ def test_a_pong_said_twice_changes_nothing(flow: Flow) -> None:
     assert flow.is_blocked
 
 
+def send(flow: Flow, count: int) -> None:
+    for _ in range(count):
+        flow.heard()
+
+
 def test_a_client_that_sends_and_sends_and_reads_nothing_is_gone(flow: Flow) -> None:
     flow.sent(BLOCK_BYTES)
     flow.ping()
-    for _ in range(MAX_FRAMES_UNREAD):
-        flow.heard()
+    send(flow, MAX_FRAMES_WHILE_BLOCKED)
     assert not flow.is_dead
     flow.heard()
     assert flow.is_dead
 
 
 def test_frames_of_a_client_that_reads_are_not_counted(flow: Flow) -> None:
-    for _ in range(MAX_FRAMES_UNREAD):
-        flow.heard()
+    send(flow, MAX_FRAMES_WHILE_BLOCKED)
     flow.sent(BLOCK_BYTES)
-    for _ in range(MAX_FRAMES_UNREAD):
-        flow.heard()
+    send(flow, MAX_FRAMES_WHILE_BLOCKED)
+    assert not flow.is_dead
     flow.pong(flow.ping())
     flow.sent(BLOCK_BYTES)
-    flow.heard()
+    send(flow, MAX_FRAMES_WHILE_BLOCKED)
     assert not flow.is_dead
+
+
+def test_a_pong_of_a_client_that_is_still_far_behind_does_not_count(flow: Flow) -> None:
+    flow.sent(PING_BYTES)
+    first = flow.ping()
+    flow.sent(2 * BLOCK_BYTES)
+    send(flow, MAX_FRAMES_WHILE_BLOCKED)
+    flow.pong(first)
+    flow.heard()
+    assert flow.is_dead

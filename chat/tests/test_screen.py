@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from chat import screen as screen_module
-from chat.flow import BLOCK_BYTES, DEAD_SECONDS, MAX_FRAMES_UNREAD, Flow
+from chat.flow import BLOCK_BYTES, DEAD_SECONDS, MAX_FRAMES_WHILE_BLOCKED, PING_SECONDS, Flow
 from chat.frames import Frame
 from chat.screen import ClientIsGone, Screen
 from inference.engine import Part
@@ -181,12 +181,14 @@ async def test_a_client_that_is_gone_ends_the_loop(wire: Wire, monkeypatch: pyte
             await screen.run()
 
 
-async def test_a_client_that_only_sends_ends_the_loop_at_once(screen: Screen) -> None:
+async def test_a_client_that_only_sends_ends_the_loop_at_once(screen: Screen, wire: Wire) -> None:
     screen.flow.sent(BLOCK_BYTES)
     running = asyncio.create_task(screen.run())
-    for _ in range(MAX_FRAMES_UNREAD + 1):
+    await wire.wait_for("ping")
+    await settled(screen, wire)
+    for _ in range(MAX_FRAMES_WHILE_BLOCKED + 1):
         screen.hear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PING_SECONDS / 8):
         with pytest.raises(ClientIsGone):
             await running
 
@@ -199,7 +201,7 @@ async def test_an_idle_client_is_pinged_after_twenty_seconds(wire: Wire, monkeyp
     clock.now += 20
     async with running(screen):
         ping = await wire.wait_for("ping")
-    assert ping["n"] == 1
+    assert ping["n"] > 0
 
 
 async def test_an_end_told_by_the_room_cuts_a_finished_reply_back(screen: Screen, wire: Wire) -> None:
