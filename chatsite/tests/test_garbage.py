@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import httpx
 
 from testing.services import PROJECT, site_environment
+from testing.workers import Worker
 
 # In a process of its own: what is frozen stays so. It starts as under a server that has a lifespan.
 START = """
@@ -38,3 +42,30 @@ def test_what_is_loaded_at_the_start_is_spared() -> None:
     assert frozen > 100_000
     assert looked_at < frozen / 10
     assert thresholds[0] >= 10_000
+
+
+ASK = """
+import gc
+from chatsite.asgi import application as site
+
+async def application(scope, receive, send):
+    if scope.get("path") != "/frozen":
+        await site(scope, receive, send)
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(gc.get_freeze_count()).encode()})
+"""
+
+
+class AskedWorker(Worker):
+    """Under daphne, with a page more."""
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(self.port), "asked:application"]
+
+
+def test_it_is_spared_under_daphne_too(tmp_path: Path) -> None:
+    (tmp_path / "asked.py").write_text(ASK)
+    variables = {"DATABASE_URL": f"sqlite:///{tmp_path}/site.sqlite3", "PYTHONPATH": f"{tmp_path}:{PROJECT}"}
+    with AskedWorker(variables) as worker:
+        assert int(httpx.get(f"{worker.url}/frozen", trust_env=False).text) > 80_000
