@@ -20,7 +20,7 @@ COPY --from=build /venv /venv
 COPY --from=build /app /app
 RUN install -d -o 10001 -g 10001 -m 750 /data
 WORKDIR /app
-# The heap in huge pages: half the processor time where memory is slow to reach (docs/BENCHMARKS.md).
+# The heap in huge pages: less processor time, by half with few live replies (docs/BENCHMARKS.md).
 ENV PYTHONMALLOC=malloc \
     GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1
 # hadolint ignore=DL3064  # SECRET_KEY_FILE names a file; the secret is made at the first start

@@ -35,8 +35,11 @@ def test_the_site_runs_as_a_user_without_rights() -> None:
 
 
 def test_workers_in_containers_are_those_that_are_measured() -> None:
-    for name, value in HEAP.items():
-        assert f"{name}={value}" in FINAL_STAGE
+    assignments = {name: f"{name}={value}" for name, value in HEAP.items()}
+    for name, assignment in assignments.items():
+        assert re.findall(rf"^(?:ENV|   ) ({name}=\S+)", FINAL_STAGE, flags=re.MULTILINE) == [assignment]
+    for document in ("OPERATIONS", "BENCHMARKS"):
+        assert " ".join(assignments.values()) in (PROJECT / f"docs/{document}.md").read_text()
 
 
 def test_the_image_gets_only_what_the_site_needs() -> None:
