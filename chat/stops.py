@@ -139,15 +139,18 @@ def _signal(press: Stop, topic: str) -> StopSignal:
 
 async def _stop_ended(worker: Worker, signal: StopSignal, ending: Ending) -> StopResult:
     """The model was faster than the stop: cut the reply back to what this screen had shown, if that is still right."""
-    if ending.status is Status.COMPLETED:
-        try:
-            cut = await rows.run(endings.cut_after_finish, signal)
-        except JournalError:
-            return StopResult(Outcome.UNAVAILABLE)
-        if cut is not None:
-            worker.spawn(worker.announce(cut))
-            return StopResult(Outcome.CUT_AFTER_FINISH, cut.position, cut)
-    return _result(ending, is_first=False)
+    if ending.status is not Status.COMPLETED:
+        return _result(ending, is_first=False)
+    try:
+        cut = await rows.run(endings.cut_after_finish, signal)
+        # Where nothing was to be cut any more, an earlier stop may have done it meanwhile.
+        record = None if cut else await rows.run(read, signal.inference_id)
+    except JournalError:
+        return StopResult(Outcome.UNAVAILABLE)
+    if cut is not None:
+        worker.spawn(worker.announce(cut))
+        return StopResult(Outcome.CUT_AFTER_FINISH, cut.position, cut)
+    return _result(record.ending if record and record.ending else ending, is_first=False)
 
 
 async def _stop_unrecorded(worker: Worker, press: Stop) -> StopResult:

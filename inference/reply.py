@@ -78,15 +78,16 @@ class Reply:
         return start <= self._length
 
     def freeze(self, position: int) -> None:
-        """Show nothing beyond `position` any more."""
-        self._limit = position
+        """Show nothing beyond `position` any more. Only an ending can show more again: who freezes may be late."""
+        self._limit = position if self._limit is None else min(self._limit, position)
         self._wake()
 
     def end(self, ending: Ending) -> None:
         """Say how it ended. A later ending, which cuts a finished reply back, replaces the first; never the reverse."""
         if ending.supersedes(self.ending):
             self.ending = ending
-            self.freeze(ending.position)
+            self._limit = ending.position
+            self._wake()
 
     def read(self, cursor: int, max_length: int) -> Delta | None:
         """The text after `cursor` up to the end of its part's run, at most `max_length` long; None at the end."""

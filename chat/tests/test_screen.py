@@ -165,6 +165,20 @@ async def test_no_delta_goes_beyond_a_freeze(screen: Screen, wire: Wire) -> None
     assert wire.text == "Hel"
 
 
+async def test_a_freeze_that_comes_behind_the_end_sends_nothing_more(screen: Screen, wire: Wire) -> None:
+    """As that of a second stop, which was answered that the reply had finished before the first one cut it."""
+    reply = reply_of("Hello world")
+    async with running(screen):
+        screen.show(reply)
+        await settled(screen, wire)
+        reply.end(ending_of(reply, 5))
+        await wire.wait_for("end")
+        screen.freeze(reply.inference_id, 11)
+        await settled(screen, wire)
+    assert wire.frames[-1]["type"] != "delta"
+    assert len(wire.of_type("delta")) == 1
+
+
 async def test_freezing_a_reply_that_is_not_shown_does_nothing(screen: Screen) -> None:
     screen.freeze(uuid4(), 0)
 

@@ -106,7 +106,18 @@ def test_nothing_beyond_a_freeze_is_shown_but_it_is_kept() -> None:
     assert reply.runs(0, 12) == [(C, "Hello world!")]
 
 
-def test_a_freeze_can_move_back_up_when_the_rows_know_better() -> None:
+def test_a_freeze_that_comes_late_shows_no_more() -> None:
+    """The answer to a second stop may tell of an end that the first stop has cut back meanwhile."""
+    reply = reply_of((C, "Hello world"))
+    reply.freeze(5)
+    reply.freeze(11)
+    assert reply.runs() == [(C, "Hello")]
+    reply.end(ending_at(4))
+    reply.freeze(11)
+    assert reply.runs() == [(C, "Hell")]
+
+
+def test_only_an_ending_moves_a_freeze_back_up() -> None:
     """The first stop is the one in the row, and the owner may have heard another one before it."""
     reply = reply_of((C, "Hello world"))
     reply.freeze(2)
