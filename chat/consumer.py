@@ -117,8 +117,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
         match frame:
             case frames.Pong():
                 self.screen.pong(frame.n)
-            case frames.Ping():
-                self.screen.tell({"type": "pong"} if frame.n is None else {"type": "pong", "n": frame.n})
+            case frames.Ping() if self._opened.is_set():
+                self._answer_ping(frame)
             case frames.Stop():
                 self._hand_over_stop(frame)
             case _:
@@ -128,6 +128,9 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
                     raise _too_many(frame) from None
                 if isinstance(frame, frames.Follow):
                     self._follows.setdefault(frame.inference_id, self._early.pop(frame.inference_id, None))
+
+    def _answer_ping(self, frame: frames.Ping) -> None:
+        self.screen.tell({"type": "pong"} if frame.n is None else {"type": "pong", "n": frame.n})
 
     def _hand_over_stop(self, frame: frames.Stop) -> None:
         if len(self._stops) >= MAX_WAITING_STOPS and not self._is_first_stop(frame.inference_id):
@@ -184,6 +187,8 @@ class RoomConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ha
     async def _handle(self, frame: ClientFrame) -> None:
         try:
             match frame:
+                case frames.Ping():
+                    self._answer_ping(frame)
                 case frames.Follow():
                     await self._follow(frame)
                 case frames.Send() | frames.Regenerate() | frames.Continue():
