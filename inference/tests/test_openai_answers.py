@@ -19,7 +19,7 @@ STOP: Step = {"finish": "stop"}
 
 @pytest.fixture
 async def engine(model_server: ModelServer) -> AsyncIterator[OpenAIEngine]:
-    engine = OpenAIEngine(base_url=model_server.url, first_chunk_timeout_seconds=5, idle_timeout_seconds=0.3)
+    engine = OpenAIEngine(base_url=model_server.url, first_chunk_timeout_seconds=5, idle_timeout_seconds=1)
     yield engine
     await engine.aclose()
 

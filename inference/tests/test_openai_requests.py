@@ -6,6 +6,7 @@ import asyncio
 import socket
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from datetime import UTC, datetime
 
 import pytest
@@ -209,13 +210,13 @@ async def test_a_server_that_speaks_something_else_is_unavailable() -> None:
 async def test_case_40_no_first_chunk_in_time_is_a_timeout_and_frees_the_server(
     model_server: ModelServer, model: str, script: Script
 ) -> None:
-    engine = OpenAIEngine(base_url=model_server.url, first_chunk_timeout_seconds=0.3)
     model_server.script(model, script)
-    assert await failure(engine, model) is ErrorCode.TIMEOUT
-    [request] = model_server.requests(model)
-    record = await asyncio.to_thread(model_server.wait_closed, request.id)
+    # Long enough for the request to arrive on a busy machine.
+    async with aclosing(OpenAIEngine(base_url=model_server.url, first_chunk_timeout_seconds=1.5)) as engine:
+        assert await failure(engine, model) is ErrorCode.TIMEOUT
+        [request] = model_server.requests(model)
+        record = await asyncio.to_thread(model_server.wait_closed, request.id)
     assert record.state == "closed_by_client"
-    await engine.aclose()
 
 
 async def test_a_text_that_cannot_be_sent_is_an_engine_error(engine: OpenAIEngine) -> None:
@@ -248,10 +249,10 @@ async def test_two_requests_at_once_to_a_server_without_stream_options_both_succ
 
 
 async def test_a_full_pool_of_connections_fails_soon_and_not_in_silence(model_server: ModelServer) -> None:
-    engine = OpenAIEngine(base_url=model_server.url, max_connections=1, connect_timeout_seconds=0.2, max_retries=0)
-    taker = engine.stream(Completion("stall", [Turn("user", "Hello")]))
-    await anext(taker)
-    assert await failure(engine, "fast") is ErrorCode.TIMEOUT
-    await taker.aclose()
-    assert await reply(engine, "fast")
-    await engine.aclose()
+    one = OpenAIEngine(base_url=model_server.url, max_connections=1, connect_timeout_seconds=1, max_retries=0)
+    async with aclosing(one) as engine:
+        taker = engine.stream(Completion("stall", [Turn("user", "Hello")]))
+        await anext(taker)
+        assert await failure(engine, "fast") is ErrorCode.TIMEOUT
+        await taker.aclose()
+        assert await reply(engine, "fast")
