@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from pytest_django.fixtures import Settings
 
 from chat import runtime
-from chat.access import Door, Visit, enter
 from chat.consumer import MAX_WAITING_FRAMES, NO_ANSWER, RoomConsumer
+from chat.database import rows
 from chat.endings import ending_of
 from chat.flow import BLOCK_BYTES
 from chat.frames import MAX_DETAIL_CHARACTERS
 from chat.models import Room
-from chat.tests.inside import ANSWER_SECONDS, InsideSite
+from chat.tests.inside import InsideSite
 from chat.tests.people import begin, complete
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+BUSY_SECONDS = 4.0
 
 
 async def test_a_socket_that_has_gone_expects_no_follow(inside: InsideSite, alice: User, room: Room) -> None:
@@ -66,22 +70,19 @@ async def test_a_socket_that_sends_and_sends_and_answers_no_ping_is_closed(
 
 
 async def test_pings_of_a_socket_that_is_not_let_in_yet_are_answered_later_and_not_without_end(
-    inside: InsideSite, alice: User, room: Room, monkeypatch: pytest.MonkeyPatch
+    inside: InsideSite, alice: User, room: Room, settings: Settings
 ) -> None:
-    door = threading.Event()
-
-    def enter_slowly(wanted: Door) -> Visit:
-        door.wait(ANSWER_SECONDS)
-        return enter(wanted)
-
-    monkeypatch.setattr("chat.consumer.enter", enter_slowly)
+    others_are_done = threading.Event()
+    waits = [rows.run(others_are_done.wait, BUSY_SECONDS) for _ in range(settings.DATABASE_THREADS)]
+    busy = asyncio.gather(*waits)
     async with inside.open(alice, room.pk) as socket:
         for n in range(MAX_WAITING_FRAMES + 1):
             await socket.send({"type": "ping", "n": n})
         assert (await socket.next("error", "pong"))["code"] == "rate_limited"
-        door.set()
+        others_are_done.set()
         await socket.next("hello")
         assert [(await socket.next("pong"))["n"] for _ in range(MAX_WAITING_FRAMES)] == list(range(MAX_WAITING_FRAMES))
+    await busy
 
 
 @pytest.mark.parametrize("n", [2**53, -(2**53), 10**1000])
