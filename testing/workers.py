@@ -17,8 +17,6 @@ from testing.proxy import RoundRobinProxy
 from testing.server_process import ServerProcess
 from testing.services import PROJECT, site_environment
 
-APPLICATION = "chatsite.asgi:application"
-
 
 class Worker(ServerProcess):
     """One process that serves the site, ready when GET /healthz says so.
@@ -28,6 +26,7 @@ class Worker(ServerProcess):
     """
 
     name = "worker"
+    application = "chatsite.asgi:application"
 
     def __init__(self, variables: Mapping[str, str], *, port: int | None = None, server: str = "daphne") -> None:
         super().__init__(port=port)
@@ -44,9 +43,9 @@ class Worker(ServerProcess):
 
     def command(self) -> list[str]:
         if self.server == "daphne":
-            return [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(self.port), APPLICATION]
+            return [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(self.port), self.application]
         if self.server == "uvicorn":
-            return [sys.executable, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(self.port), APPLICATION]
+            return [sys.executable, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(self.port), self.application]
         if self.server == "serve":
             return [sys.executable, "manage.py", "serve", "--migrate", "--port", str(self.port)]
         raise ValueError(f"no such server: {self.server}")

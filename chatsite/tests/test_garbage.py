@@ -58,10 +58,9 @@ async def application(scope, receive, send):
 
 
 class AskedWorker(Worker):
-    """Under daphne, with a page more."""
+    """The site with a page more."""
 
-    def command(self) -> list[str]:
-        return [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(self.port), "asked:application"]
+    application = "asked:application"
 
 
 def test_it_is_spared_under_daphne_too(tmp_path: Path) -> None:
