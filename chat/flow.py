@@ -15,7 +15,7 @@ DEAD_SECONDS = 45.0
 """So long unanswered, and the socket is closed."""
 MAX_FRAMES_WHILE_BLOCKED = 20_000
 """So many frames of a client whose deltas wait, and the socket is closed: answers that nobody reads fill the memory."""
-MAX_STEP = 2**20
+MAX_PING_STEP = 2**20
 """Pings are numbered in random steps: who does not read them can't answer them."""
 
 
@@ -56,7 +56,7 @@ class Flow:
 
     def ping(self) -> int:
         """Begin a ping and return its `n`."""
-        self._last += 1 + secrets.randbelow(MAX_STEP)
+        self._last += 1 + secrets.randbelow(MAX_PING_STEP)
         self._pinged, self._pinged_at = self._sent, self._clock()
         self._pings.append((self._last, self._sent, self._pinged_at))
         return self._last

@@ -15,6 +15,7 @@ from testing.model_server import ModelServer, Step
 
 DONE: Step = {"done": True}
 STOP: Step = {"finish": "stop"}
+CALLED_JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -255,9 +256,6 @@ async def test_case_42_plain_json_without_a_finish_reason_is_a_stop(
     model_server.script(model, {"json": {"choices": [{"message": {"content": "Whole."}}]}})
     chunks = await chunks_from(engine, model)
     assert (text_of(chunks), finish_of(chunks)) == ("Whole.", ["stop"])
-
-
-CALLED_JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize("split_bytes", [1, 2, 7, 10_000])
